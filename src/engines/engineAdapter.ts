@@ -1,5 +1,5 @@
 import type { EngineKind } from "../discovery/replicaSpec.ts";
-import type { ScrapeResult, ServedModel } from "./vocabulary.ts";
+import type { Fact, ScrapeResult, ServedModel } from "./vocabulary.ts";
 
 /** One HTTP answer of an engine, read whole (bounded by the caller). */
 export interface EngineAnswer {
@@ -11,7 +11,7 @@ export interface EngineAnswer {
 /** Asks an engine something over HTTP; bounded in time and size; throws RouterError when unreachable. */
 export type AskEngine = (
   path: string,
-  options?: { method?: "GET" | "POST"; body?: string; timeoutMs?: number },
+  options?: { method?: "GET" | "POST"; body?: string; timeoutMs?: number; signal?: AbortSignal },
 ) => Promise<EngineAnswer>;
 
 /** What probing an engine found out. */
@@ -24,6 +24,7 @@ export interface EngineProfile {
   readonly maxRunningRequests: number | null;
   readonly kvCapacityTokens: number | null;
   readonly kvBlockTokens: number | null;
+  readonly prefixCachingEnabled?: boolean | null;
 }
 
 /** One engine's dialect. All four pass the same contract suite, on recorded bytes. Stateless. */
@@ -41,4 +42,8 @@ export interface EngineAdapter {
   readonly requestIdHeader: string | null;
   /** Whether a LoRA adapter is chosen by the body's `model` (else by an engine's own field). */
   readonly adapterByModelName: boolean;
+  /** What the body's `model` must say to get this adapter of this base model; null where `model` cannot choose one. */
+  modelNameFor(base: string, adapter: string): string | null;
+  /** The metric names under which each fact is looked for, newest first: what an operator has to search when it is missing. */
+  readonly factSources: Readonly<Partial<Record<Fact, readonly string[]>>>;
 }

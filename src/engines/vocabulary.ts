@@ -31,10 +31,18 @@ export interface ServedModel {
   readonly maxModelTokens: number | null;
 }
 
+/** One of the facts above, by its name in Kvasir. */
+export type Fact = keyof EngineMetrics;
+
 /** A scrape that could be read, and what was expected in it but not there. */
 export interface ScrapeResult {
-  /** By data-parallel rank; a single-rank engine has key 0. */
+  /**
+   * By data-parallel rank; a single-rank engine has key 0. Empty: the engine had nothing new to tell (TensorRT-LLM's
+   * JSON route drains on read), so what was known before stays and ages.
+   */
   readonly byRank: ReadonlyMap<number, EngineMetrics>;
   /** Names of the facts that this engine kind normally publishes and this answer lacked. Loud, never zero. */
   readonly missing: readonly string[];
+  /** When the engine's process started, in seconds since 1970, where it tells. */
+  readonly startedAtSeconds?: number | null;
 }
