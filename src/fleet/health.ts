@@ -1,0 +1,85 @@
+import { LIFECYCLE_LIMITS, transition } from "./lifecycle.ts";
+import type { Lifecycle, LifecycleEvent, LifecycleLimits } from "./lifecycle.ts";
+
+/** First hold after a 429/503 that names no `Retry-After`; it doubles with each further one in a row. */
+const HOLD_BASE_MS = 250;
+/** An engine may ask for less than this; what it asks beyond is not believed. */
+const HOLD_MAX_MS = 30_000;
+
+/** A replica's lifecycle, and how long it asked to be left alone. Pure: time is an argument. */
+export class Health {
+  #lifecycle: Lifecycle;
+  readonly #limits: LifecycleLimits;
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
+  #busyInRow = 0;
+  #lastTokenMs = Number.NEGATIVE_INFINITY;
+
+  constructor(nowMs: number, limits: LifecycleLimits = LIFECYCLE_LIMITS) {
+    this.#lifecycle = { state: "probing", sinceMs: nowMs };
+    this.#limits = limits;
+  }
+
+  get lifecycle(): Lifecycle {
+    return this.#lifecycle;
+  }
+
+  /** Until when the engine asked for no more requests (429/503); in the past: not held. */
+  get heldUntilMs(): number {
+    return this.#heldUntilMs;
+  }
+
+  /** When a token of this replica was last seen; it proves life better than a health route. */
+  get lastTokenMs(): number {
+    return this.#lastTokenMs;
+  }
+
+  held(nowMs: number): boolean {
+    return nowMs < this.#heldUntilMs;
+  }
+
+  /** Whether a request may go there: ready, or quarantined with its time up and no trial under way. */
+  routable(nowMs: number): boolean {
+    const now = this.#lifecycle;
+    return now.state === "ready" || (now.state === "quarantined" && nowMs >= now.untilMs);
+  }
+
+  apply(event: LifecycleEvent, nowMs: number): Lifecycle {
+    this.#lifecycle = transition(this.#lifecycle, event, nowMs, this.#limits);
+    return this.#lifecycle;
+  }
+
+  /** A request was placed. True: it is the one trial of a replica coming out of quarantine. */
+  bound(nowMs: number): boolean {
+    const before = this.#lifecycle;
+    return before.state === "quarantined" && this.apply({ kind: "request_bound" }, nowMs).state === "half_open";
+  }
+
+  tokenSeen(nowMs: number): void {
+    this.#lastTokenMs = nowMs;
+  }
+
+  answered(nowMs: number): void {
+    this.#busyInRow = 0;
+    this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    this.apply({ kind: "request_answered" }, nowMs);
+  }
+
+  failed(nowMs: number): void {
+    this.apply({ kind: "request_failed" }, nowMs);
+  }
+
+  /** The engine answered 429 or 503. `retryAfterMs` null: it did not say for how long. */
+  busy(retryAfterMs: number | null, nowMs: number): void {
+    const holdMs = retryAfterMs ?? HOLD_BASE_MS * 2 ** Math.min(this.#busyInRow, 20);
+    this.#busyInRow++;
+    this.#heldUntilMs = Math.max(this.#heldUntilMs, nowMs + Math.min(HOLD_MAX_MS, Math.max(0, holdMs)));
+    this.apply({ kind: "request_busy" }, nowMs);
+  }
+
+  /** The engine is another process now: what its predecessor answered says nothing of it. */
+  restarted(): void {
+    this.#busyInRow = 0;
+    this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    this.#lastTokenMs = Number.NEGATIVE_INFINITY;
+  }
+}

@@ -1,0 +1,107 @@
+import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
+import type { EngineProfile } from "#src/engines/engineAdapter.ts";
+import type { EngineMetrics } from "#src/engines/vocabulary.ts";
+import { AdapterSet } from "./adapterSet.ts";
+import type { Health } from "./health.ts";
+import type { LatencyModel } from "./latencyModel.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { ReplicaLoad } from "./replicaLoad.ts";
+
+/** How many a replica takes. */
+export interface ReplicaLimits {
+  readonly maxRunningRequests: number;
+  readonly kvCapacityTokens: number;
+  readonly kvBlockTokens: number;
+  /** The worst source of the three: the engine said it, or nothing did. */
+  readonly basis: "engine" | "assumed";
+}
+
+/**
+ * For an engine that publishes nothing: vLLM's default slots and block, and the KV that an 8B model leaves on an 80 GB
+ * GPU (about 60 GB at 128 KiB a token).
+ */
+export const ASSUMED_LIMITS: ReplicaLimits = {
+  maxRunningRequests: 256,
+  kvCapacityTokens: 450_000,
+  kvBlockTokens: 16,
+  basis: "assumed",
+};
+
+/** `host:port`, or `host:port#rank` for one of several data-parallel ranks. */
+export function replicaId(endpointName: string, rank: number | null): string {
+  return rank === null ? endpointName : `${endpointName}#${rank}`;
+}
+
+/** One engine endpoint, or one data-parallel rank of it, and all that is known of it. Only the fleet changes it. */
+export class Replica {
+  readonly id: string;
+  /** Small and reused after removal: key of typed arrays. Valid together with `incarnation` only. */
+  readonly index: number;
+  /** Unique over the fleet's life: no two replicas and no two lives of one replica share a number. */
+  incarnation: number;
+  removed = false;
+  endpoint: EngineEndpoint;
+  readonly rank: number | null;
+  profile: EngineProfile | null = null;
+  metrics: { readonly value: EngineMetrics; readonly atMs: number } | null = null;
+  load = new ReplicaLoad();
+  readonly latency: LatencyModel;
+  readonly health: Health;
+  readonly adapters = new AdapterSet();
+  /** Longest prompt plus output by model name, where the engine says. */
+  maxModelTokens: ReadonlyMap<string, number> = new Map();
+  #limits: ReplicaLimits = ASSUMED_LIMITS;
+
+  constructor(made: {
+    id: string;
+    index: number;
+    incarnation: number;
+    endpoint: EngineEndpoint;
+    rank: number | null;
+    latency: LatencyModel;
+    health: Health;
+  }) {
+    this.id = made.id;
+    this.index = made.index;
+    this.incarnation = made.incarnation;
+    this.endpoint = made.endpoint;
+    this.rank = made.rank;
+    this.latency = made.latency;
+    this.health = made.health;
+  }
+
+  get labels(): EngineEndpoint["labels"] {
+    return this.endpoint.labels;
+  }
+
+  get lifecycle(): Lifecycle {
+    return this.health.lifecycle;
+  }
+
+  limits(): ReplicaLimits {
+    return this.#limits;
+  }
+
+  /** Metrics first, then the profile, then the assumption; to be called after either has changed. */
+  refreshLimits(): void {
+    const { profile } = this;
+    const value = this.metrics?.value;
+    const maxRunningRequests = value?.maxRunningRequests ?? profile?.maxRunningRequests ?? null;
+    const kvCapacityTokens = value?.kvCapacityTokens ?? profile?.kvCapacityTokens ?? null;
+    const kvBlockTokens = value?.kvBlockTokens ?? profile?.kvBlockTokens ?? null;
+    this.#limits = {
+      maxRunningRequests: maxRunningRequests ?? ASSUMED_LIMITS.maxRunningRequests,
+      kvCapacityTokens: kvCapacityTokens ?? ASSUMED_LIMITS.kvCapacityTokens,
+      kvBlockTokens: kvBlockTokens ?? ASSUMED_LIMITS.kvBlockTokens,
+      basis: maxRunningRequests === null || kvCapacityTokens === null ? "assumed" : "engine",
+    };
+  }
+
+  /** Whether a batch slot is free for `sequences` more, and the engine has not asked to be left alone. */
+  hasRoom(sequences: number, nowMs: number): boolean {
+    if (this.health.held(nowMs)) return false;
+    const taken = this.load.slotsTaken(nowMs);
+    // A request of more sequences than there are slots must still run somewhere: alone.
+    return taken === 0 || taken + sequences <= this.#limits.maxRunningRequests;
+  }
+}
