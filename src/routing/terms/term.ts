@@ -1,0 +1,31 @@
+/** The terms of the price, in the order of design and of every table's columns. All in milliseconds. */
+export const TERMS = [
+  "queue",
+  "prefill",
+  "restore",
+  "transfer",
+  "adapter",
+  "decode",
+  "interference",
+  "eviction",
+  "preemption",
+  "lateness",
+] as const;
+
+export type TermName = (typeof TERMS)[number];
+
+/**
+ * What a term's figure rests on, best first. `measured`: the ledger or a fresh scrape. `learned`: this replica's own
+ * traffic. `prior`: a table or a documented constant. `stale`: facts too old to count on. `not_applicable`: the term
+ * has no meaning for this request.
+ */
+export const BASES = ["measured", "learned", "prior", "stale", "not_applicable"] as const;
+
+export type BasisName = (typeof BASES)[number];
+
+/** Codes of `BASES`, for typed arrays: the larger of two codes is the worse basis. */
+export const MEASURED = 0;
+export const LEARNED = 1;
+export const PRIOR = 2;
+export const STALE = 3;
+export const NOT_APPLICABLE = 4;
