@@ -154,12 +154,13 @@ export function transition(
     case "request_answered":
     case "request_busy":
     case "request_failed":
-      if (now.state === "ready") return afterOutcome(now, event.kind, nowMs, limits);
-      if (event.kind === "request_answered")
-        // A hung probe was wrong about a replica that answers; a loading or draining one has its own way back.
-        return now.state === "half_open" || (now.state === "unreachable" && !now.restarted) ? ready(nowMs) : now;
-      if (now.state === "half_open")
-        return quarantined(event.kind === "request_busy" ? "busy" : "failures", now.round + 1, nowMs, limits);
-      return now;
+      break;
   }
+  if (now.state === "ready") return afterOutcome(now, event.kind, nowMs, limits);
+  // A hung probe was wrong about a replica that answers; a loading one has its own way back.
+  if (event.kind === "request_answered")
+    return now.state === "half_open" || (now.state === "unreachable" && !now.restarted) ? ready(nowMs) : now;
+  if (now.state === "half_open")
+    return quarantined(event.kind === "request_busy" ? "busy" : "failures", now.round + 1, nowMs, limits);
+  return now;
 }
