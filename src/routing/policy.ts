@@ -31,7 +31,7 @@ export interface ChoiceInput {
   readonly classTargets: ClassTargets | null;
 }
 
-/** One choice made. Arrays belong to the policy and are valid until it chooses again: a `Decision` copies them. */
+/** One choice made. It belongs to the policy and is valid until that chooses again: a `Decision` copies it. */
 export interface Choice {
   /** Into `candidates`. */
   readonly index: number;
@@ -41,8 +41,10 @@ export interface Choice {
   readonly tied: number;
   /** What the random source gave (0..1), if it was asked; else NaN. */
   readonly draw: number;
-  /** The policy's own figure per candidate, in its own unit; null where it has none. */
+  /** The policy's own figure per candidate, in its own unit; null where it has none. May be longer than the pool. */
   readonly scores: Float64Array | null;
+  /** Which end of `scores` the policy seeks. */
+  readonly best: "lowest" | "highest";
   /** Prices in milliseconds, where the policy goes by price. */
   readonly prices: PriceTable | null;
 }

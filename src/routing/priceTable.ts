@@ -11,6 +11,8 @@ export class PriceTable {
   #terms = new Float64Array(8 * WIDTH);
   #bases = new Uint8Array(8 * WIDTH);
   #totals = new Float64Array(8);
+  /** What each column counted for in `totals`. */
+  weights = new Float64Array(WIDTH).fill(1);
 
   get rows(): number {
     return this.#rows;
@@ -31,7 +33,7 @@ export class PriceTable {
     return this.#totals;
   }
 
-  /** Sets the number of rows. Their contents are what they were. */
+  /** Sets the number of rows, which have to be filled anew. */
   resize(rows: number): void {
     this.#rows = rows;
     if (rows <= this.#totals.length) return;

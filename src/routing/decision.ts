@@ -1,0 +1,181 @@
+import type { Choice, ChoiceInput } from "./policy.ts";
+import type { PriceTable } from "./priceTable.ts";
+import { BASES, TERMS } from "./terms/term.ts";
+import type { BasisName, TermName } from "./terms/term.ts";
+
+/** Figures of a candidate that every policy has; a total and the terms follow where there are prices. */
+const CACHED = 0;
+const FACTS_AGE = 1;
+const SCORE = 2;
+const UNPRICED_WIDTH = 3;
+const TOTAL = 3;
+const FIRST_TERM = 4;
+const PRICED_WIDTH = FIRST_TERM + TERMS.length;
+
+export interface DecisionParts {
+  readonly id: string;
+  readonly requestId: string;
+  readonly model: string;
+  readonly policy: string;
+  readonly input: ChoiceInput;
+  readonly choice: Choice;
+  /** How the candidates came about, e.g. `normal`, `last_resort`. */
+  readonly eligibility: string;
+  readonly ineligible: readonly { readonly replicaId: string; readonly reason: string }[];
+  /** 1 is the first. */
+  readonly attempt: number;
+}
+
+/**
+ * All that a choice rested on, copied once into one buffer (single precision: seven digits of a millisecond are
+ * plenty), with no reference to replicas, so that a long log of decisions stays small. Words are made when asked for.
+ */
+export class Decision {
+  readonly id: string;
+  readonly requestId: string;
+  readonly model: string;
+  readonly policy: string;
+  readonly branch: string;
+  readonly eligibility: string;
+  readonly ineligible: readonly { readonly replicaId: string; readonly reason: string }[];
+  readonly attempt: number;
+  /** On the scheduler's clock. */
+  readonly atMs: number;
+  readonly promptTokens: number;
+  readonly expectedOutputTokens: number;
+  /** Row of the chosen candidate. */
+  readonly chosen: number;
+  readonly tied: number;
+  readonly draw: number;
+  readonly best: "lowest" | "highest";
+  readonly priced: boolean;
+  /** What each term counted for in the totals, in the order of `TERMS`. */
+  readonly weights: Float64Array | null;
+  readonly replicaIds: readonly string[];
+  readonly #incarnations: Float64Array;
+  readonly #figures: Float32Array;
+  readonly #bases: Uint8Array;
+  readonly #width: number;
+
+  constructor(parts: DecisionParts) {
+    const { input, choice } = parts;
+    const { candidates, nowMs } = input;
+    const { prices, scores } = choice;
+    this.id = parts.id;
+    this.requestId = parts.requestId;
+    this.model = parts.model;
+    this.policy = parts.policy;
+    this.branch = choice.branch;
+    this.eligibility = parts.eligibility;
+    this.ineligible = parts.ineligible;
+    this.attempt = parts.attempt;
+    this.atMs = nowMs;
+    this.promptTokens = input.request.identity.promptTokens;
+    this.expectedOutputTokens = input.expectedOutputTokens;
+    this.chosen = choice.index;
+    this.tied = choice.tied;
+    this.draw = choice.draw;
+    this.best = choice.best;
+    this.priced = prices !== null;
+    this.weights = prices?.weights ?? null;
+    this.#width = this.priced ? PRICED_WIDTH : UNPRICED_WIDTH;
+
+    const rows = candidates.length;
+    const figureBytes = rows * this.#width * 4;
+    const incarnationBytes = rows * 8;
+    const buffer = new ArrayBuffer(incarnationBytes + figureBytes + (this.priced ? rows * TERMS.length : 0));
+    this.#incarnations = new Float64Array(buffer, 0, rows);
+    this.#figures = new Float32Array(buffer, incarnationBytes, rows * this.#width);
+    this.#bases = new Uint8Array(buffer, incarnationBytes + figureBytes);
+    const replicaIds: string[] = [];
+    for (let row = 0; row < rows; row++) {
+      const { id, incarnation, metrics } = candidates[row]!;
+      replicaIds.push(id);
+      this.#incarnations[row] = incarnation;
+      const at = row * this.#width;
+      this.#figures[at + CACHED] = input.cachedTokens[row] ?? 0;
+      this.#figures[at + FACTS_AGE] = metrics === null ? Number.NaN : nowMs - metrics.atMs;
+      this.#figures[at + SCORE] = scores === null ? Number.NaN : scores[row]!;
+    }
+    this.replicaIds = replicaIds;
+    if (prices !== null) this.#copyPrices(prices, rows);
+  }
+
+  get rows(): number {
+    return this.replicaIds.length;
+  }
+
+  /** Of the chosen candidate. */
+  get replicaId(): string {
+    return this.replicaIds[this.chosen]!;
+  }
+
+  /** Predicted time until the chosen replica starts the prompt; NaN where the policy predicts none. */
+  get queueMs(): number {
+    return this.termMs(this.chosen, "queue");
+  }
+
+  incarnation(row: number): number {
+    return this.#incarnations[row]!;
+  }
+
+  /** Leading prompt tokens thought to be in the candidate's GPU memory. */
+  cachedTokens(row: number): number {
+    return this.#figures[row * this.#width + CACHED]!;
+  }
+
+  /** Age of the candidate's last scrape when the choice was made; NaN: there was none. */
+  factsAgeMs(row: number): number {
+    return this.#figures[row * this.#width + FACTS_AGE]!;
+  }
+
+  /** The policy's own figure; NaN where it has none. */
+  score(row: number): number {
+    return this.#figures[row * this.#width + SCORE]!;
+  }
+
+  /** Weighted sum of the terms; NaN where the policy has no prices. */
+  totalMs(row: number): number {
+    return this.priced ? this.#figures[row * this.#width + TOTAL]! : Number.NaN;
+  }
+
+  /** Unweighted; NaN where the policy has no prices. */
+  termMs(row: number, term: TermName): number {
+    return this.priced ? this.#figures[row * this.#width + FIRST_TERM + TERMS.indexOf(term)]! : Number.NaN;
+  }
+
+  /** Null where the policy has no prices. */
+  basis(row: number, term: TermName): BasisName | null {
+    return this.priced ? BASES[this.#bases[row * TERMS.length + TERMS.indexOf(term)]!]! : null;
+  }
+
+  /** Row of the best candidate that was not chosen, by price or else by score; null: there is none, or no figure. */
+  get runnerUp(): number | null {
+    let found: number | null = null;
+    let least = Number.POSITIVE_INFINITY;
+    for (let row = 0; row < this.rows; row++) {
+      if (row === this.chosen) continue;
+      const figure = this.priced ? this.totalMs(row) : this.best === "lowest" ? this.score(row) : -this.score(row);
+      if (!(figure < least)) continue;
+      found = row;
+      least = figure;
+    }
+    return found;
+  }
+
+  #copyPrices(prices: PriceTable, rows: number): void {
+    for (let row = 0; row < rows; row++) {
+      const to = row * PRICED_WIDTH;
+      const from = row * TERMS.length;
+      this.#figures[to + TOTAL] = prices.totals[row]!;
+      for (let column = 0; column < TERMS.length; column++) {
+        this.#figures[to + FIRST_TERM + column] = prices.terms[from + column]!;
+        this.#bases[from + column] = prices.bases[from + column]!;
+      }
+    }
+  }
+}
+
+export function recordDecision(parts: DecisionParts): Decision {
+  return new Decision(parts);
+}

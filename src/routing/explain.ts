@@ -1,0 +1,115 @@
+import type { Decision } from "./decision.ts";
+import { TERMS } from "./terms/term.ts";
+import type { BasisName, TermName } from "./terms/term.ts";
+
+export interface ExplainedCandidate {
+  readonly replica: string;
+  readonly incarnation: number;
+  readonly chosen: boolean;
+  readonly cachedTokens: number;
+  /** Null: never scraped. */
+  readonly factsAgeMs: number | null;
+  readonly score: number | null;
+  /** Null: the policy has no prices, or this one could not be computed. */
+  readonly totalMs: number | null;
+  readonly terms: Readonly<Record<TermName, { readonly ms: number | null; readonly basis: BasisName }>> | null;
+}
+
+/** A decision in words, for JSON. */
+export interface ExplainedDecision {
+  readonly id: string;
+  readonly requestId: string;
+  readonly model: string;
+  readonly policy: string;
+  readonly branch: string;
+  readonly eligibility: string;
+  readonly attempt: number;
+  readonly atMs: number;
+  readonly promptTokens: number;
+  readonly expectedOutputTokens: number;
+  readonly tie: { readonly candidates: number; readonly draw: number | null };
+  readonly weights: Readonly<Record<TermName, number>> | null;
+  readonly winner: string;
+  readonly runnerUp: string | null;
+  readonly candidates: readonly ExplainedCandidate[];
+  readonly ineligible: readonly { readonly replicaId: string; readonly reason: string }[];
+}
+
+/** Everything a decision holds, with names. */
+export function explain(decision: Decision): ExplainedDecision {
+  const { runnerUp, weights } = decision;
+  return {
+    id: decision.id,
+    requestId: decision.requestId,
+    model: decision.model,
+    policy: decision.policy,
+    branch: decision.branch,
+    eligibility: decision.eligibility,
+    attempt: decision.attempt,
+    atMs: decision.atMs,
+    promptTokens: decision.promptTokens,
+    expectedOutputTokens: decision.expectedOutputTokens,
+    tie: { candidates: decision.tied, draw: finiteOrNull(decision.draw) },
+    weights: weights === null ? null : perTerm((_, column) => weights[column]!),
+    winner: decision.replicaId,
+    runnerUp: runnerUp === null ? null : decision.replicaIds[runnerUp]!,
+    candidates: decision.replicaIds.map((_, row) => candidate(decision, row)),
+    ineligible: decision.ineligible,
+  };
+}
+
+/**
+ * Winner and runner-up on one line of printable ASCII, for a header:
+ * `policy=kvasir branch=cheapest … | winner=a total=12.3ms cached=96 queue=0ms/learned … | runner-up=b …`.
+ */
+export function explainLine(decision: Decision): string {
+  const { runnerUp } = decision;
+  const parts = [
+    `decision=${decision.id} policy=${decision.policy} branch=${decision.branch} attempt=${decision.attempt}` +
+      ` candidates=${decision.rows} tied=${decision.tied}`,
+    `winner=${candidateWords(decision, decision.chosen)}`,
+  ];
+  if (runnerUp !== null) parts.push(`runner-up=${candidateWords(decision, runnerUp)}`);
+  return parts.join(" | ").replace(/[^\x20-\x7e]/g, "?");
+}
+
+function candidate(decision: Decision, row: number): ExplainedCandidate {
+  return {
+    replica: decision.replicaIds[row]!,
+    incarnation: decision.incarnation(row),
+    chosen: row === decision.chosen,
+    cachedTokens: decision.cachedTokens(row),
+    factsAgeMs: finiteOrNull(decision.factsAgeMs(row)),
+    score: finiteOrNull(decision.score(row)),
+    totalMs: finiteOrNull(decision.totalMs(row)),
+    terms: decision.priced
+      ? perTerm((term) => ({ ms: finiteOrNull(decision.termMs(row, term)), basis: decision.basis(row, term)! }))
+      : null,
+  };
+}
+
+function candidateWords(decision: Decision, row: number): string {
+  const words = [decision.replicaIds[row]!];
+  if (decision.priced) words.push(`total=${short(decision.totalMs(row))}ms`);
+  if (!Number.isNaN(decision.score(row))) words.push(`score=${short(decision.score(row))}`);
+  words.push(`cached=${short(decision.cachedTokens(row))}`);
+  if (decision.priced)
+    for (const term of TERMS) {
+      const basis = decision.basis(row, term);
+      if (basis !== "not_applicable") words.push(`${term}=${short(decision.termMs(row, term))}ms/${basis}`);
+    }
+  return words.join(" ");
+}
+
+function perTerm<Value>(value: (term: TermName, column: number) => Value): Record<TermName, Value> {
+  return Object.fromEntries(TERMS.map((term, column) => [term, value(term, column)])) as Record<TermName, Value>;
+}
+
+/** At most three decimals. */
+function short(value: number): string {
+  return Number.isFinite(value) ? String(Math.round(value * 1000) / 1000) : "unknown";
+}
+
+function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
