@@ -1,0 +1,152 @@
+import type { Random } from "#src/determinism/random.ts";
+import { toRouterError } from "#src/errors/routerError.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+import { heldBlocks } from "#src/fleet/blockIndex.ts";
+import type { HeldBlocks } from "#src/fleet/blockIndex.ts";
+import type { Eligibility } from "#src/fleet/eligibility.ts";
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { Replica } from "#src/fleet/replica.ts";
+import type { Reservation } from "#src/fleet/reservation.ts";
+import { recordDecision } from "#src/routing/decision.ts";
+import type { Decision } from "#src/routing/decision.ts";
+import type { ChoiceInput, Policy } from "#src/routing/policy.ts";
+import type { ClassTable } from "./classes.ts";
+import { Placement } from "./placement.ts";
+import { modelNotFound, noReplica, promptTooLong } from "./refusals.ts";
+import type { Ticket } from "./ticket.ts";
+
+/** Back soon, where no quarantine says when a replica will be tried again. */
+const NO_REPLICA_RETRY_MS = 5_000;
+
+/** `wait`: some replica can serve the request, but none has room now. */
+export type Binding = Placement | RouterError | "wait";
+
+/** Binds one request to one replica, or says why not: eligibility from the fleet, choice by the policy. */
+export class Binder {
+  readonly #fleet: Fleet;
+  readonly #random: Random;
+  /** Decision ids differ between two runs of the router, so that logs of both can be joined. */
+  readonly #idPrefix: string;
+  #decisions = 0;
+  #held: HeldBlocks = heldBlocks(64);
+  #cachedTokens = new Float64Array(64);
+  #hostTokens = new Float64Array(64);
+  #diskTokens = new Float64Array(64);
+  #heldTokens = new Float64Array(64);
+
+  constructor(fleet: Fleet, random: Random) {
+    this.#fleet = fleet;
+    this.#random = random;
+    this.#idPrefix = random
+      .below(2 ** 32)
+      .toString(16)
+      .padStart(8, "0");
+  }
+
+  bind(ticket: Ticket, policy: Policy, classes: ClassTable, nowMs: number): Binding {
+    const { request } = ticket;
+    const eligibility = this.#fleet.eligible(request, ticket.excluded, nowMs);
+    if (eligibility.candidates.length === 0) return this.#refusal(ticket, eligibility, nowMs);
+    const candidates = withRoom(eligibility.candidates, request.sequences, nowMs);
+    if (candidates.length === 0) return "wait";
+
+    this.#readCaches(ticket, candidates);
+    const expectedOutputTokens = request.generates
+      ? this.#fleet.outputLengths.expect(request.model, request.tenant, request.maxOutputTokens)
+      : 0;
+    const input: ChoiceInput = {
+      request,
+      candidates,
+      cachedTokens: this.#cachedTokens,
+      hostTokens: this.#hostTokens,
+      diskTokens: this.#diskTokens,
+      heldTokens: this.#heldTokens,
+      expectedOutputTokens,
+      nowMs,
+      random: this.#random,
+      classTargets: classes.get(request.className),
+    };
+    const choice = policy.choose(input);
+    const decision = recordDecision({
+      id: `${this.#idPrefix}-${(this.#decisions++).toString(36)}`,
+      requestId: request.id,
+      policy: policy.name,
+      model: request.model,
+      input,
+      choice,
+      eligibility: eligibility.branch,
+      ineligible: eligibility.ineligible,
+      attempt: ticket.attempt,
+    });
+
+    return this.#place(ticket, candidates[choice.index]!, this.#cachedTokens[choice.index]!, decision, nowMs);
+  }
+
+  #place(ticket: Ticket, replica: Replica, cachedTokens: number, decision: Decision, nowMs: number): Binding {
+    const { request } = ticket;
+    const { ledger, index } = this.#fleet;
+    const { pendingPrefillMs, decodingSequences, decodeKvTokens } = replica.load.at(nowMs);
+    let reservation: Reservation;
+    try {
+      reservation = ledger.reserve(request, replica, cachedTokens, decision.expectedOutputTokens, nowMs);
+    } catch (caught) {
+      return toRouterError(caught);
+    }
+    if (request.adapter !== null) replica.adapters.used(request.adapter);
+    return new Placement({
+      request,
+      replica,
+      reservation,
+      prefix: index.place(replica.index, request.identity, nowMs),
+      decision,
+      attempt: ticket.attempt,
+      boundMs: nowMs,
+      waitedMs: nowMs - ticket.submittedMs,
+      loadAtBinding: { queueMs: pendingPrefillMs, decodingSequences, decodeKvTokens },
+      streamed: ticket.streamed,
+    });
+  }
+
+  #readCaches({ request: { identity } }: Ticket, candidates: readonly Replica[]): void {
+    if (this.#held.gpu.length < this.#fleet.indexBound) this.#held = heldBlocks(2 * this.#fleet.indexBound);
+    if (this.#cachedTokens.length < candidates.length) {
+      this.#cachedTokens = new Float64Array(2 * candidates.length);
+      this.#hostTokens = new Float64Array(2 * candidates.length);
+      this.#diskTokens = new Float64Array(2 * candidates.length);
+      this.#heldTokens = new Float64Array(2 * candidates.length);
+    }
+    const held = this.#held;
+    this.#fleet.index.match(identity.hashes, candidates, held);
+    for (let at = 0; at < candidates.length; at++) {
+      const { index } = candidates[at]!;
+      this.#cachedTokens[at] = Math.min(identity.promptTokens, held.gpu[index]! * identity.blockTokens);
+      this.#hostTokens[at] = Math.min(identity.promptTokens, held.host[index]! * identity.blockTokens);
+      this.#diskTokens[at] = Math.min(identity.promptTokens, held.disk[index]! * identity.blockTokens);
+      this.#heldTokens[at] = this.#fleet.index.heldBy(index) * identity.blockTokens;
+    }
+  }
+
+  #refusal({ request }: Ticket, { branch, ineligible }: Eligibility, nowMs: number): RouterError {
+    if (branch === "unknown_model") return modelNotFound(request.adapter ?? request.model);
+    const reasons = ineligible.map(({ reason }) => reason);
+    if (reasons.every((reason) => reason === "context_too_long" || reason === "adapter_unknown"))
+      return promptTooLong(request.model);
+    return noReplica(request.model, reasons, this.#nextTrialMs(ineligible, nowMs));
+  }
+
+  /** Until the first quarantined replica is tried again. */
+  #nextTrialMs(ineligible: Eligibility["ineligible"], nowMs: number): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { replicaId } of ineligible) {
+      const lifecycle = this.#fleet.byId(replicaId)?.lifecycle;
+      if (lifecycle?.state === "quarantined") next = Math.min(next, lifecycle.untilMs - nowMs);
+    }
+    return Number.isFinite(next) ? next : NO_REPLICA_RETRY_MS;
+  }
+}
+
+function withRoom(candidates: readonly Replica[], sequences: number, nowMs: number): readonly Replica[] {
+  return candidates.every((replica) => replica.hasRoom(sequences, nowMs))
+    ? candidates
+    : candidates.filter((replica) => replica.hasRoom(sequences, nowMs));
+}

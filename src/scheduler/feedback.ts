@@ -1,0 +1,151 @@
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { AttemptOutcome, Usage } from "./outcome.ts";
+import type { Placement } from "./placement.ts";
+import { PriorityQueue } from "./priorityQueue.ts";
+import type { Queued } from "./priorityQueue.ts";
+import { StepWatch } from "./stepWatch.ts";
+
+/** Where more than this share of a time to first token was spent behind others, it says more of them than of the prompt. */
+const MAX_QUEUE_SHARE = 0.5;
+/** Decode steps that a lone prompt still meets: it joins in the middle of one, and shares its own with the batch. */
+const STEPS_MET = 1.5;
+/** An answer in one piece tells the step time only if it has enough steps. */
+const MIN_STEPS_IN_ONE_PIECE = 16;
+
+/** Carries what became of placements into the fleet: load, times, lengths, cache, health. Chooses nothing. */
+export class Feedback {
+  readonly #fleet: Fleet;
+  readonly #steps = new StepWatch();
+  /** Answers in one piece show no first token; they are taken to decode once their prompt should be computed. */
+  readonly #presumed = new PriorityQueue<Placement>();
+  readonly #presumedBy = new WeakMap<Placement, Queued<Placement>>();
+  readonly #promptsWhenPlaced = new WeakMap<Placement, number>();
+  #sequence = 0;
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+  }
+
+  placed(placement: Placement): void {
+    const { replica, reservation, loadAtBinding } = placement;
+    this.#steps.placed(replica);
+    if (placement.streamed) return;
+    this.#promptsWhenPlaced.set(placement, this.#steps.prompts(replica));
+    const dueMs = placement.boundMs + loadAtBinding.queueMs + reservation.prefillMs;
+    this.#presumedBy.set(placement, this.#presumed.push(placement, dueMs, this.#sequence++));
+  }
+
+  /** Brings the ledger up to date with first tokens that nobody sees. To be called before load is looked at. */
+  presumeFirstTokens(nowMs: number): void {
+    for (let next = this.#presumed.first; next !== null && next.key <= nowMs; next = this.#presumed.first) {
+      this.#presumed.remove(next);
+      this.#fleet.ledger.firstToken(next.value.reservation, next.key);
+    }
+  }
+
+  firstToken(placement: Placement, nowMs: number): void {
+    if (placement.finished || !Number.isNaN(placement.firstTokenMs)) return;
+    placement.firstTokenMs = nowMs;
+    this.#dropPresumed(placement);
+    if (placement.reservation.live) this.#observePrefill(placement, nowMs - placement.boundMs);
+    this.#fleet.ledger.firstToken(placement.reservation, nowMs);
+    if (placement.reservation.live) this.#fleet.index.confirm(placement.prefix, nowMs);
+    this.#steps.tokens(placement, 1, nowMs);
+  }
+
+  progress(placement: Placement, outputTokens: number, nowMs: number): void {
+    if (placement.finished) return;
+    if (Number.isNaN(placement.firstTokenMs)) this.firstToken(placement, nowMs);
+    this.#fleet.ledger.progress(placement.reservation, outputTokens, nowMs);
+    if (placement.reservation.live) this.#steps.tokens(placement, outputTokens, nowMs);
+  }
+
+  heldUp(placement: Placement): void {
+    this.#steps.heldUp(placement);
+  }
+
+  /** False if the placement had ended before. */
+  finish(placement: Placement, outcome: AttemptOutcome, nowMs: number): boolean {
+    if (placement.finished) return false;
+    placement.finished = true;
+    this.#dropPresumed(placement);
+    const { reservation, prefix } = placement;
+    const answered = outcome.kind === "answered" && outcome.status < 300;
+    // What a dead incarnation did says nothing of the replica that answers there now.
+    if (reservation.live) {
+      this.#judge(placement, outcome, nowMs);
+      if (answered) {
+        if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
+        this.#fleet.index.confirm(prefix, nowMs);
+        this.#correctIndex(placement, outcome.usage);
+      } else if (Number.isNaN(placement.firstTokenMs)) this.#fleet.index.abandon(prefix);
+    }
+    if (answered) this.#observeLengths(placement, outcome.usage);
+    this.#fleet.ledger.release(reservation, nowMs);
+    return true;
+  }
+
+  #judge({ replica }: Placement, outcome: AttemptOutcome, nowMs: number): void {
+    switch (outcome.kind) {
+      case "answered":
+        // 501: the engine does not have this route. That is an answer, not a failure.
+        if (outcome.status >= 500 && outcome.status !== 501) replica.health.failed(nowMs);
+        else replica.health.answered(nowMs);
+        return;
+      case "busy":
+        replica.health.busy(outcome.retryAfterMs, nowMs);
+        return;
+      case "failed":
+        replica.health.failed(nowMs);
+        return;
+      case "client_gone":
+      case "shutdown":
+        return;
+    }
+  }
+
+  #observePrefill({ replica, reservation, loadAtBinding }: Placement, elapsedMs: number): void {
+    if (reservation.newTokens === 0) return;
+    const decoding = loadAtBinding.decodingSequences;
+    const stepsMs = decoding < 0.5 ? 0 : STEPS_MET * replica.latency.stepMs(decoding, loadAtBinding.decodeKvTokens);
+    const queueShareMs = loadAtBinding.queueMs + stepsMs;
+    if (loadAtBinding.queueMs > MAX_QUEUE_SHARE * elapsedMs) return;
+    replica.latency.observePrefill(reservation.newTokens, reservation.cachedTokens, elapsedMs, queueShareMs);
+  }
+
+  /** An answer in one piece: its whole time is prefill and decode together. */
+  #observeWhole(placement: Placement, usage: Usage, nowMs: number): void {
+    const { replica, reservation, request, loadAtBinding } = placement;
+    const elapsedMs = nowMs - placement.boundMs;
+    if (!request.generates || usage.outputTokens === 1) {
+      this.#observePrefill(placement, elapsedMs);
+      return;
+    }
+    const alone = this.#promptsWhenPlaced.get(placement) === this.#steps.prompts(replica);
+    const steps = (usage.outputTokens ?? 0) / reservation.sequences - 1;
+    if (!alone || loadAtBinding.queueMs > 0 || steps < MIN_STEPS_IN_ONE_PIECE) return;
+    const stepMs = (elapsedMs - reservation.prefillMs) / steps;
+    const { decodingSequences, decodeKvTokens } = replica.load.at(nowMs);
+    if (stepMs > 0) replica.latency.observeStep(Math.max(1, decodingSequences), decodeKvTokens, stepMs);
+  }
+
+  #correctIndex({ prefix, request }: Placement, { cachedTokens }: Usage): void {
+    if (cachedTokens === null || request.identity.hashes.length === 0) return;
+    this.#fleet.index.correct(prefix, Math.floor(cachedTokens / request.identity.blockTokens));
+  }
+
+  #observeLengths({ request, reservation }: Placement, usage: Usage): void {
+    const { identity, model, tenant } = request;
+    if (request.generates) {
+      const seen = usage.outputTokens ?? (reservation.outputTokens > 0 ? reservation.outputTokens : null);
+      if (seen !== null) this.#fleet.outputLengths.observe(model, tenant, seen / reservation.sequences);
+    }
+    if (usage.promptTokens !== null && usage.promptTokens > 0 && identity.unhashable === null)
+      this.#fleet.tokenDensity.observe(model, identity.promptBytes, usage.promptTokens);
+  }
+
+  #dropPresumed(placement: Placement): void {
+    const queued = this.#presumedBy.get(placement);
+    if (queued !== undefined) this.#presumed.remove(queued);
+  }
+}

@@ -1,0 +1,73 @@
+import type { PlacedPrefix } from "#src/fleet/prefixIndex.ts";
+import type { Replica } from "#src/fleet/replica.ts";
+import type { Reservation } from "#src/fleet/reservation.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import type { Decision } from "#src/routing/decision.ts";
+import type { StepWindow } from "./stepWatch.ts";
+
+/** What was true on the replica when the placement was made; what is learned from its times depends on it. */
+export interface LoadAtBinding {
+  /** Predicted time until the prompts placed before this one are computed. */
+  readonly queueMs: number;
+  readonly decodingSequences: number;
+  readonly decodeKvTokens: number;
+}
+
+/** What `submit` settles with when the request got a replica. */
+export interface Bound {
+  readonly placement: Placement;
+  /** Time in the router's queue. */
+  readonly waitedMs: number;
+}
+
+/** One attempt of a request on one replica. Ends exactly once, by `Scheduler.finish`. */
+export class Placement {
+  readonly request: RouteRequest;
+  readonly replica: Replica;
+  readonly reservation: Reservation;
+  /** What the prefix index was promised. */
+  readonly prefix: PlacedPrefix;
+  readonly decision: Decision;
+  /** 1 is the first. */
+  readonly attempt: number;
+  readonly boundMs: number;
+  /** Time in the router's queue before it was bound. */
+  readonly waitedMs: number;
+  readonly loadAtBinding: LoadAtBinding;
+  /** False where the answer comes in one piece, so that no first token is seen. */
+  readonly streamed: boolean;
+  /** NaN until the first token was really seen. */
+  firstTokenMs = Number.NaN;
+  /** The open observation of step times. */
+  stepWindow: StepWindow | null = null;
+  finished = false;
+
+  constructor(made: {
+    request: RouteRequest;
+    replica: Replica;
+    reservation: Reservation;
+    prefix: PlacedPrefix;
+    decision: Decision;
+    attempt: number;
+    boundMs: number;
+    waitedMs: number;
+    loadAtBinding: LoadAtBinding;
+    streamed: boolean;
+  }) {
+    this.request = made.request;
+    this.replica = made.replica;
+    this.reservation = made.reservation;
+    this.prefix = made.prefix;
+    this.decision = made.decision;
+    this.attempt = made.attempt;
+    this.boundMs = made.boundMs;
+    this.waitedMs = made.waitedMs;
+    this.loadAtBinding = made.loadAtBinding;
+    this.streamed = made.streamed;
+  }
+
+  /** Cached prompt tokens that the decision counted on. */
+  get cachedTokensPredicted(): number {
+    return this.reservation.cachedTokens;
+  }
+}

@@ -1,0 +1,266 @@
+import type { Random } from "#src/determinism/random.ts";
+import { RouterError, toRouterError } from "#src/errors/routerError.ts";
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { Replica } from "#src/fleet/replica.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import type { Policy } from "#src/routing/policy.ts";
+import { Binder } from "./binder.ts";
+import type { Binding } from "./binder.ts";
+import { ClassTable } from "./classes.ts";
+import { Feedback } from "./feedback.ts";
+import { bindInOrder } from "./lateBinding.ts";
+import { LivePlacements } from "./livePlacements.ts";
+import type { AttemptOutcome } from "./outcome.ts";
+import type { Placement } from "./placement.ts";
+import { QUEUE_LIMITS } from "./queueLimits.ts";
+import type { QueueLimits } from "./queueLimits.ts";
+import { queueRank } from "./queueOrder.ts";
+import { queueFull, queueTimeout, shuttingDown } from "./refusals.ts";
+import { RetryAfter } from "./retryAfter.ts";
+import { UNOBSERVED } from "./schedulerObserver.ts";
+import type { SchedulerObserver } from "./schedulerObserver.ts";
+import { Ticket } from "./ticket.ts";
+import type { Settle, SubmitOptions } from "./ticket.ts";
+import { WaitingRoom } from "./waitingRoom.ts";
+
+/** While somebody waits, what no call announces (a hold that ends, a replica that came or went) is looked at this often. */
+const RECHECK_MS = 50;
+
+/** What a reload may change. */
+export interface SchedulerSettings {
+  /** The policy of a model. Policies keep state, so the same one must come back each time. */
+  readonly policyFor: (model: string) => Policy;
+  readonly classes?: ClassTable;
+  readonly limits?: QueueLimits;
+}
+
+export interface SchedulerOptions extends SchedulerSettings {
+  readonly fleet: Fleet;
+  readonly random: Random;
+  readonly observer?: SchedulerObserver;
+}
+
+/**
+ * Binds requests to replicas: at once while a replica that can serve them has room, else from a bounded queue as soon
+ * as one has. Pure: time comes with each call, and nothing happens between calls, so somebody must call `tick` by
+ * `nextWakeMs` at the latest.
+ */
+export class Scheduler {
+  readonly #fleet: Fleet;
+  readonly #binder: Binder;
+  readonly #feedback: Feedback;
+  readonly #retryAfter: RetryAfter;
+  readonly #observer: SchedulerObserver;
+  readonly #room = new WaitingRoom();
+  readonly #live = new LivePlacements();
+  #policyFor: (model: string) => Policy;
+  #classes: ClassTable;
+  #limits: QueueLimits;
+  #sequence = 0;
+  #lastPassMs = 0;
+  #closed = false;
+
+  constructor(options: SchedulerOptions) {
+    this.#fleet = options.fleet;
+    this.#binder = new Binder(options.fleet, options.random);
+    this.#feedback = new Feedback(options.fleet);
+    this.#retryAfter = new RetryAfter(options.fleet);
+    this.#observer = options.observer ?? UNOBSERVED;
+    this.#policyFor = options.policyFor;
+    this.#classes = options.classes ?? new ClassTable();
+    this.#limits = options.limits ?? QUEUE_LIMITS;
+    options.fleet.onChange(({ kind, replica }) => {
+      if (kind === "removed" || kind === "restarted") this.#live.replicaLost(replica);
+    });
+  }
+
+  /** Those that wait keep their places. */
+  configure(settings: SchedulerSettings): void {
+    this.#policyFor = settings.policyFor;
+    this.#classes = settings.classes ?? new ClassTable();
+    this.#limits = settings.limits ?? QUEUE_LIMITS;
+  }
+
+  get classes(): ClassTable {
+    return this.#classes;
+  }
+
+  /** How many wait in the router, and the size of their bodies. */
+  get depth(): { readonly requests: number; readonly bytes: number } {
+    return { requests: this.#room.requests, bytes: this.#room.bytes };
+  }
+
+  /** Placements that have not ended. */
+  get inFlight(): number {
+    return this.#live.size;
+  }
+
+  /** How many wait, by model and class. */
+  waiting(): readonly { readonly model: string; readonly className: string; readonly requests: number }[] {
+    const counts = new Map<string, { model: string; className: string; requests: number }>();
+    for (const { request } of this.#room.tickets()) {
+      const { model, className } = request;
+      const key = `${model}\u0000${className}`;
+      const known = counts.get(key);
+      if (known === undefined) counts.set(key, { model, className, requests: 1 });
+      else known.requests++;
+    }
+    return [...counts.values()];
+  }
+
+  /**
+   * Whether a request of this size has a chance, asked before its body is read. Null: it has. An error: every replica
+   * is full and so is the queue, whatever the model.
+   */
+  admit(bodyBytes: number, nowMs: number): RouterError | null {
+    const error = this.#admissionError(bodyBytes, nowMs);
+    if (error !== null) this.#observer.refused(null, error);
+    return error;
+  }
+
+  /** `settle` is called exactly once, perhaps before this returns, and not at all after a `cancel` that came first. */
+  submit(request: RouteRequest, nowMs: number, settle: Settle, options: SubmitOptions = {}): Ticket {
+    const ticket = new Ticket(request, nowMs, this.#sequence++, settle, options);
+    if (this.#closed) this.#refuse(ticket, shuttingDown());
+    else if (request.deadlineMs <= nowMs) this.#refuse(ticket, queueTimeout(0, this.#retryMs(request, nowMs)));
+    else if (this.#room.ofModel(request.model) > 0) this.#queueBehindOthers(ticket, nowMs);
+    else if (this.#tryBinding(ticket, nowMs) === "wait") this.#enqueue(ticket, nowMs);
+    ticket.settle();
+    return ticket;
+  }
+
+  /** The request is given up, at whatever point it is; no `settle` follows. */
+  cancel(ticket: Ticket, nowMs: number): void {
+    this.#room.remove(ticket);
+    ticket.cancel();
+    const { result } = ticket;
+    if (result !== null && !(result instanceof RouterError))
+      this.finish(result.placement, { kind: "client_gone" }, nowMs);
+  }
+
+  /** The first content of a streamed answer came. */
+  firstToken(placement: Placement, nowMs: number): void {
+    this.#feedback.firstToken(placement, nowMs);
+  }
+
+  /** `outputTokens` so far, all sequences together. Not needed for every token. */
+  progress(placement: Placement, outputTokens: number, nowMs: number): void {
+    this.#feedback.progress(placement, outputTokens, nowMs);
+  }
+
+  /** The client reads more slowly than the engine writes: the times that follow are not the engine's. */
+  heldUp(placement: Placement): void {
+    this.#feedback.heldUp(placement);
+  }
+
+  /** However the placement ended. Later calls do nothing. */
+  finish(placement: Placement, outcome: AttemptOutcome, nowMs: number): void {
+    if (!this.#feedback.finish(placement, outcome, nowMs)) return;
+    this.#live.remove(placement);
+    if (outcome.kind === "answered") this.#retryAfter.completed(placement.request.model, nowMs);
+    this.#observer.finished(placement, outcome, nowMs);
+    for (const model of this.#room.models()) this.#bindModel(model, nowMs);
+  }
+
+  /** Times out who waited too long and looks for room for the others. */
+  tick(nowMs: number): void {
+    this.#lastPassMs = nowMs;
+    for (let ticket = this.#room.expired(nowMs); ticket !== null; ticket = this.#room.expired(nowMs)) {
+      const { request, submittedMs } = ticket;
+      this.#refuse(ticket, queueTimeout(nowMs - submittedMs, this.#retryMs(request, nowMs)));
+      ticket.settle();
+    }
+    // Also without room: whose replicas are all gone must hear of it.
+    for (const model of this.#room.models()) this.#bindModel(model, nowMs, () => true);
+  }
+
+  /** When `tick` must be called at the latest; null: not while nobody waits. */
+  nextWakeMs(): number | null {
+    const expiryMs = this.#room.nextExpiryMs;
+    if (expiryMs === null) return null;
+    return Math.min(expiryMs, this.#lastPassMs + RECHECK_MS);
+  }
+
+  /** Nobody is bound any more; those that wait are told to come back. What runs, runs on. */
+  shutdown(): void {
+    this.#closed = true;
+    const tickets = this.#room.tickets();
+    for (const ticket of tickets) this.#refuse(ticket, shuttingDown());
+    for (const ticket of tickets) ticket.settle();
+  }
+
+  #admissionError(bodyBytes: number, nowMs: number): RouterError | null {
+    if (this.#closed) return shuttingDown();
+    const bound = this.#room.boundHit(bodyBytes, this.#limits);
+    if (bound === null || this.#fleet.replicas().some((replica) => takes(replica, nowMs))) return null;
+    return queueFull(bound, this.#retryAfter.forAny(this.#room.requests, nowMs));
+  }
+
+  #queueBehindOthers(ticket: Ticket, nowMs: number): void {
+    const { model, bodyBytes } = ticket.request;
+    if (this.#room.boundHit(bodyBytes, this.#limits) !== null) this.#bindModel(model, nowMs);
+    this.#enqueue(ticket, nowMs);
+    this.#bindModel(model, nowMs);
+  }
+
+  #enqueue(ticket: Ticket, nowMs: number): void {
+    const { request } = ticket;
+    const bound = this.#room.boundHit(request.bodyBytes, this.#limits);
+    if (bound !== null) {
+      this.#refuse(ticket, queueFull(bound, this.#retryMs(request, nowMs)));
+      return;
+    }
+    if (this.#room.requests === 0) this.#lastPassMs = nowMs;
+    const rank = queueRank(request, this.#classes.get(request.className), this.#limits.ageingMs);
+    this.#room.add(ticket, rank, Math.min(nowMs + this.#limits.maxWaitMs, request.deadlineMs));
+    this.#observer.queued(request);
+  }
+
+  #bindModel(
+    model: string,
+    nowMs: number,
+    mayFit = () => this.#fleet.pool(model).some((one) => takes(one, nowMs)),
+  ): void {
+    const decided = bindInOrder(this.#room, model, mayFit, (ticket) => this.#tryBinding(ticket, nowMs));
+    // Only now: whoever is told may call back, and then everything must be in its place.
+    for (const ticket of decided) ticket.settle();
+  }
+
+  #tryBinding(ticket: Ticket, nowMs: number): "decided" | "wait" {
+    this.#feedback.presumeFirstTokens(nowMs);
+    const { model } = ticket.request;
+    let binding: Binding;
+    try {
+      binding = this.#binder.bind(ticket, this.#policyFor(model), this.#classes, nowMs);
+    } catch (caught) {
+      // Of this request only: whoever else's call led here must not suffer from it.
+      binding = toRouterError(caught);
+    }
+    if (binding === "wait") return "wait";
+    if (binding instanceof RouterError) {
+      this.#refuse(ticket, binding);
+      return "decided";
+    }
+    this.#room.remove(ticket);
+    ticket.result = { placement: binding, waitedMs: binding.waitedMs };
+    this.#live.add(binding, ticket.onLost);
+    this.#feedback.placed(binding);
+    this.#observer.bound(binding);
+    return "decided";
+  }
+
+  /** Decides, but does not tell yet. */
+  #refuse(ticket: Ticket, error: RouterError): void {
+    this.#room.remove(ticket);
+    ticket.result = error;
+    this.#observer.refused(ticket.request, error);
+  }
+
+  #retryMs(request: RouteRequest, nowMs: number): number {
+    return this.#retryAfter.forRequest(request, this.#room.ofModel(request.model), nowMs);
+  }
+}
+
+function takes(replica: Replica, nowMs: number): boolean {
+  return replica.health.routable(nowMs) && replica.hasRoom(1, nowMs);
+}

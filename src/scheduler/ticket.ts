@@ -1,0 +1,65 @@
+import type { RouterError } from "#src/errors/routerError.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import type { Bound } from "./placement.ts";
+import type { Queued } from "./priorityQueue.ts";
+
+export type Settle = (result: Bound | RouterError) => void;
+
+export interface SubmitOptions {
+  /** 1 (the default) is the first; a retry counts on. */
+  readonly attempt?: number;
+  /** Ids of replicas that this request may not get: those that failed it. */
+  readonly excluded?: ReadonlySet<string>;
+  /** Whether `firstToken` and `progress` will be reported; true by default. */
+  readonly streamed?: boolean;
+  /** The placement's replica has left or restarted before a token was seen: abort the leg, finish, place again. */
+  readonly onLost?: () => void;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** A request on its way to a placement: `waiting` → `decided` → settled, or from either to cancelled. */
+export class Ticket {
+  readonly request: RouteRequest;
+  readonly attempt: number;
+  readonly excluded: ReadonlySet<string>;
+  readonly streamed: boolean;
+  readonly onLost: (() => void) | null;
+  readonly submittedMs: number;
+  /** The order of submission; breaks ties. */
+  readonly sequence: number;
+  /** Its places in the waiting room; null while it does not wait. */
+  inLane: Queued<Ticket> | null = null;
+  inExpiry: Queued<Ticket> | null = null;
+  /** Set once decided. */
+  result: Bound | RouterError | null = null;
+  #settled = false;
+  readonly #settle: Settle;
+
+  constructor(request: RouteRequest, submittedMs: number, sequence: number, settle: Settle, options: SubmitOptions) {
+    this.request = request;
+    this.submittedMs = submittedMs;
+    this.sequence = sequence;
+    this.#settle = settle;
+    this.attempt = options.attempt ?? 1;
+    this.excluded = options.excluded ?? NONE;
+    this.streamed = options.streamed ?? true;
+    this.onLost = options.onLost ?? null;
+  }
+
+  get waiting(): boolean {
+    return this.inLane !== null;
+  }
+
+  /** Nobody is told any more. */
+  cancel(): void {
+    this.#settled = true;
+  }
+
+  /** Tells whoever submitted, exactly once. */
+  settle(): void {
+    if (this.#settled || this.result === null) return;
+    this.#settled = true;
+    this.#settle(this.result);
+  }
+}
