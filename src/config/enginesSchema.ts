@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { PRIORS } from "#src/hardware/stepTimes.ts";
+import { engineUrl, filePath, integer, MAX_MS, name, secret } from "./schemaParts.ts";
+
+const label = z.string().min(1).max(256);
+
+const labels = z
+  .strictObject({
+    host: label.optional().describe("Machine."),
+    nvlinkDomain: label.optional().describe("NVLink domain."),
+    rack: label.optional().describe("Rack."),
+    zone: label.optional().describe("Availability zone."),
+    gpu: label.optional().describe("Kind of GPU, e.g. `h200`."),
+  })
+  .describe("Where an engine stands. Links between two engines are priced from what they share.");
+
+const engineSettings = {
+  engine: z
+    .enum(["vllm", "sglang", "trtllm", "llamacpp"])
+    .optional()
+    .describe("Kind of engine. Absent: found out by probing."),
+  role: z.enum(["mixed", "prefill", "decode", "draft"]).default("mixed").describe("What it is used for."),
+  labels: labels.prefault({}),
+  apiKey: secret.optional().describe("Bearer key that the engine wants. A client's key is never sent to it."),
+  dataParallelRanks: integer(1, 1024).optional().describe("Data-parallel ranks. Absent: the engine is asked."),
+  prior: z
+    .enum([...PRIORS.keys()])
+    .optional()
+    .describe("Step times to start from, by model and GPU. Absent: a generic prior. Learned from traffic either way."),
+};
+
+const engine = z
+  .strictObject({
+    url: engineUrl.describe("Origin of the engine; a path prefix is allowed."),
+    name: name.optional().describe("Stable name. Absent: host and port of the URL."),
+    ...engineSettings,
+  })
+  .describe("One engine.");
+
+export const enginesSchema = z
+  .array(z.union([engineUrl.transform((url) => engine.parse({ url })), engine]))
+  .max(4096)
+  .default([])
+  .describe("Engines, each a URL or an object.");
+
+export const engineTlsSchema = z
+  .strictObject({
+    caFile: filePath.optional().describe("PEM file of certificate authorities to trust beside the system's."),
+  })
+  .prefault({})
+  .describe("TLS towards engines whose URL is https. Changing it takes a restart.");
+
+const fileSource = z
+  .strictObject({
+    path: filePath.describe("YAML or JSON file with a list of engines, in the form of `engines`. Watched."),
+  })
+  .describe("A file of engines.");
+
+const dnsSource = z
+  .strictObject({
+    host: z.string().min(1).max(253).describe("Name to resolve."),
+    record: z.enum(["address", "srv"]).default("address").describe("`address`: A and AAAA; `srv`: with ports."),
+    port: integer(1, 65_535).default(8000).describe("Port of the engines; SRV records bring their own."),
+    scheme: z.enum(["http", "https"]).default("http").describe("Scheme of the engines' URLs."),
+    everyMs: integer(100, MAX_MS).default(10_000).describe("Time between two look-ups."),
+    ...engineSettings,
+  })
+  .describe("A name whose addresses are engines.");
+
+export const discoverySchema = z
+  .strictObject({
+    files: z.array(fileSource).max(64).default([]).describe("Watched files of engines."),
+    dns: z.array(dnsSource).max(64).default([]).describe("DNS names of engines."),
+    maxEngines: integer(1, 65_536).default(1024).describe("Engines that all sources may name together."),
+  })
+  .prefault({})
+  .describe("Where engines come from besides `engines` and the admin API.");

@@ -1,0 +1,69 @@
+import type { z } from "zod";
+import { nodesAt, type SchemaNode } from "./jsonSchema.ts";
+import { nearest } from "./nearest.ts";
+
+type Issue = z.core.$ZodIssue;
+
+/** One thing wrong with a configuration. */
+export interface Problem {
+  readonly path: readonly PropertyKey[];
+  readonly text: string;
+}
+
+/** What is wrong, with key path, value and what is allowed: `limits.connectMs: 0 is not allowed: 1..600000`. */
+export function explainIssue(issue: Issue): readonly Problem[] {
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(issue.path, key));
+  const inner = issue.code === "invalid_union" ? meantVariant(issue) : null;
+  if (inner !== null) return inner.flatMap(explainIssue);
+  const allowed = allowedText(nodesAt(issue.path));
+  if (issue.input !== undefined) return [notAllowed(issue.path, issue.input, allowed)];
+  return [{ path: issue.path, text: `${pathText(issue.path)}: missing: ${allowed}` }];
+}
+
+export function notAllowed(path: readonly PropertyKey[], input: unknown, allowed: string): Problem {
+  return { path, text: `${pathText(path)}: ${quote(input, nodesAt(path))} is not allowed: ${allowed}` };
+}
+
+function unknownKey(path: readonly PropertyKey[], key: string): Problem {
+  const known = nodesAt(path).flatMap((node) => Object.keys(node.properties ?? {}));
+  const meant = nearest(key, known);
+  const hint = meant === null ? `known: ${known.sort().join(", ")}` : `did you mean ${meant}?`;
+  return { path: [...path, key], text: `${pathText([...path, key])}: unknown key; ${hint}` };
+}
+
+/** The issues of the only variant that has the value's form, with their full paths. */
+function meantVariant(issue: z.core.$ZodIssueInvalidUnion): readonly Issue[] | null {
+  const fitting = issue.errors.filter((issues) =>
+    issues.every((one) => one.path.length > 0 || one.code === "unrecognized_keys"),
+  );
+  const [only, ...others] = fitting;
+  if (only === undefined || others.length > 0) return null;
+  return only.map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
+}
+
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.length === 0 ? "configuration" : path.map(String).join(".");
+}
+
+function quote(input: unknown, nodes: readonly SchemaNode[]): string {
+  if (nodes.some((node) => node.secret === true)) return "this value";
+  const text = JSON.stringify(input) ?? String(input);
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+}
+
+export function allowedText(nodes: readonly SchemaNode[]): string {
+  return [...new Set(nodes.map(allowedByNode))].join(", or ");
+}
+
+function allowedByNode(node: SchemaNode): string {
+  if (node.allowed !== undefined) return node.allowed;
+  if (node.enum !== undefined) return node.enum.join(", ");
+  if (node.type === "integer") return `${node.minimum ?? ""}..${node.maximum ?? ""}`;
+  if (node.type === "number") return `${node.minimum ?? ""}..${node.maximum ?? ""}, fractions too`;
+  if (node.type === "boolean") return "true, false";
+  if (node.type === "array") return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
+  if (node.type === "object") return "a mapping";
+  return node.minLength === undefined
+    ? "a string"
+    : `a string of ${node.minLength}..${node.maxLength ?? ""} characters`;
+}

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { POLICY_NAMES } from "./names.ts";
+import { integer, MAX_MS, modelName, name, number } from "./schemaParts.ts";
+
+const policyName = z.enum(POLICY_NAMES);
+
+export const policySchema = z
+  .union([
+    policyName.transform((only) => ({ name: only, options: {} })),
+    z.strictObject({
+      name: policyName.describe("Which policy."),
+      options: z.record(z.string(), z.unknown()).default({}).describe("Options of that policy, see docs/policies.md."),
+    }),
+  ])
+  .describe("How a replica is chosen: a policy's name, or an object with its options.");
+
+export const modelSchema = z
+  .strictObject({
+    aliases: z
+      .array(modelName)
+      .max(256)
+      .default([])
+      .describe("Further names for clients. The name in the request's bytes is replaced on the way to the engine."),
+    policy: policySchema.optional(),
+    class: name.optional().describe("Service class of requests whose key names none. Absent: `standard`."),
+  })
+  .describe("Settings of one model.");
+
+export const classSchema = z
+  .strictObject({
+    priority: integer(-100, 100).default(1).describe("Higher goes first while requests wait."),
+    ttftTargetMs: integer(1, MAX_MS).default(2_000).describe("Time to first token that is promised."),
+    tpotTargetMs: integer(1, MAX_MS).default(100).describe("Time per output token that is promised."),
+    weight: number(0, 1_000).default(1).describe("What missing a target is worth against other classes."),
+  })
+  .describe("One service class.");

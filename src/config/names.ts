@@ -1,0 +1,17 @@
+/** Policies that `routing` offers; a test holds the two lists together, as this room lies below that one. */
+export const POLICY_NAMES = [
+  "kvasir",
+  "round-robin",
+  "random",
+  "least-connections",
+  "power-of-two",
+  "session-affinity",
+  "consistent-hash",
+  "prefix-cache-scorer",
+  "tree-match",
+  "block-cost",
+  "lmetric",
+] as const;
+
+/** Classes that exist without being configured; a test compares them with the scheduler's. */
+export const PREDEFINED_CLASS_NAMES: readonly string[] = ["interactive", "standard", "batch"];
