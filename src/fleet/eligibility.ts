@@ -35,10 +35,10 @@ const NOBODY: readonly Replica[] = [];
 
 /** Null: it can serve the request. */
 function obstacle(request: RouteRequest, replica: Replica, excluded: ReadonlySet<string>, nowMs: number) {
-  if (excluded.size > 0 && excluded.has(replica.id)) return "excluded";
-  const { role } = replica.endpoint;
-  if (role !== "mixed" && request.generates) return "role";
+  // First, because it decides between "not found" and "not now".
   if (request.adapter !== null && !replica.adapters.canServe(request.adapter)) return "adapter_unknown";
+  if (excluded.size > 0 && excluded.has(replica.id)) return "excluded";
+  if (replica.endpoint.role !== "mixed") return "role";
   const longest = replica.maxModelTokens.get(request.model);
   if (longest !== undefined && !request.identity.approximate && request.identity.promptTokens > longest)
     return "context_too_long";

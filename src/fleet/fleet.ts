@@ -1,32 +1,36 @@
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { EngineProfile } from "#src/engines/engineAdapter.ts";
+import type { EngineHealth } from "#src/engines/monitorListener.ts";
 import type { EngineMetrics, ScrapeResult, ServedModel } from "#src/engines/vocabulary.ts";
 import { GENERIC_PRIOR, PRIORS } from "#src/hardware/stepTimes.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { Conditions } from "./conditions.ts";
 import { eligibility } from "./eligibility.ts";
 import type { Eligibility } from "./eligibility.ts";
+import { EndpointSources, sameEngine } from "./endpointSources.ts";
 import { Health } from "./health.ts";
 import { LatencyModel } from "./latencyModel.ts";
 import { Ledger } from "./ledger.ts";
 import { LIFECYCLE_LIMITS } from "./lifecycle.ts";
-import type { LifecycleLimits } from "./lifecycle.ts";
+import type { Lifecycle, LifecycleLimits } from "./lifecycle.ts";
+import { ModelDirectory } from "./modelDirectory.ts";
+import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
 import { PrefixIndex } from "./prefixIndex.ts";
+import type { PrefixIndexOptions } from "./prefixIndex.ts";
 import { Replica, replicaId } from "./replica.ts";
 import { ReplicaLoad } from "./replicaLoad.ts";
 import { TokenDensity } from "./tokenDensity.ts";
+import { Upkeep } from "./upkeep.ts";
 
 export interface FleetOptions {
   readonly lifecycle?: Partial<LifecycleLimits>;
+  readonly index?: PrefixIndexOptions;
   readonly maxReplicas?: number;
   readonly maxReservations?: number;
   /** Metrics older than this are a condition. */
   readonly metricsStaleMs?: number;
 }
-
-/** What a probe of an endpoint's health route found. `refused`: nobody listens there. `hung`: no answer in time. */
-export type HealthReport = "ready" | "loading" | "unready" | "refused" | "hung";
 
 export type FleetChange =
   | { readonly kind: "added"; readonly replica: Replica }
@@ -37,58 +41,65 @@ export type FleetChange =
   | { readonly kind: "lifecycle"; readonly replica: Replica }
   | { readonly kind: "models"; readonly replica: Replica };
 
-/** What a client's model name means in this fleet. */
-export interface ResolvedModel {
-  /** Name of the pool. */
-  readonly model: string;
-  readonly adapter: string | null;
-}
-
 /** All replicas, and everything known of them. Pure state: time is an argument, nothing is done by itself. */
 export class Fleet {
   readonly ledger: Ledger;
-  readonly index = new PrefixIndex();
+  readonly index: PrefixIndex;
   readonly outputLengths = new OutputLengths();
   readonly tokenDensity = new TokenDensity();
   readonly conditions = new Conditions();
   readonly #lifecycleLimits: LifecycleLimits;
-  readonly #byId = new Map<string, Replica>();
-  readonly #bySource = new Map<string, ReadonlyMap<string, EngineEndpoint>>();
+  readonly #maxReplicas: number;
+  readonly #sources = new EndpointSources();
+  readonly #byEndpoint = new Map<string, readonly Replica[]>();
+  readonly #upkeep: Upkeep;
   readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #freeIndices: number[] = [];
+  #indexBound = 0;
   #incarnations = 0;
+  #replicas: readonly Replica[] = [];
+  #byId: ReadonlyMap<string, Replica> = new Map();
+  #directory = new ModelDirectory([]);
 
   constructor(options: FleetOptions = {}) {
     this.ledger = new Ledger(options.maxReservations);
+    this.index = new PrefixIndex(options.index);
     this.#lifecycleLimits = { ...LIFECYCLE_LIMITS, ...options.lifecycle };
+    this.#maxReplicas = options.maxReplicas ?? 1024;
+    this.#upkeep = new Upkeep(options.metricsStaleMs ?? 15_000);
   }
 
   replicas(): readonly Replica[] {
-    return [...this.#byId.values()];
+    return this.#replicas;
   }
 
   byId(id: string): Replica | null {
     return this.#byId.get(id) ?? null;
   }
 
+  /** The replicas of one endpoint, by rank. */
+  ofEndpoint(endpointName: string): readonly Replica[] {
+    return this.#byEndpoint.get(endpointName) ?? [];
+  }
+
   /** Above every `replica.index`: the room that `heldBlocks` needs. */
   get indexBound(): number {
-    return this.#byId.size;
+    return this.#indexBound;
   }
 
   /** Replicas that have the model, whatever their state. */
   pool(model: string): readonly Replica[] {
-    return this.replicas().filter(({ profile }) => profile?.models.some(({ id }) => id === model) ?? false);
+    return this.#directory.pool(model);
   }
 
   /** The fleet's models, joined by name. An adapter is there if one replica has it. */
   models(): readonly ServedModel[] {
-    return this.replicas().flatMap(({ profile }) => profile?.models ?? []);
+    return this.#directory.models();
   }
 
+  /** Null: nobody has it. */
   resolve(name: string): ResolvedModel | null {
-    const found = this.models().find(({ id }) => id === name);
-    if (found === undefined) return null;
-    return found.parent === null ? { model: name, adapter: null } : { model: found.parent, adapter: name };
+    return this.#directory.resolve(name);
   }
 
   eligible(request: RouteRequest, excluded: ReadonlySet<string>, nowMs: number): Eligibility {
@@ -97,63 +108,90 @@ export class Fleet {
 
   /** The complete set of endpoints that one source sees now. */
   applyEndpoints(source: string, endpoints: readonly EngineEndpoint[], nowMs: number): void {
-    this.#bySource.set(source, new Map(endpoints.map((one) => [one.name, one])));
-    for (const endpoint of endpoints) {
-      if (this.#byId.has(endpoint.name)) continue;
-      const prior = endpoint.prior === null ? undefined : PRIORS.get(endpoint.prior);
-      const replica = new Replica({
-        id: replicaId(endpoint.name, null),
-        index: this.#byId.size,
-        incarnation: ++this.#incarnations,
-        endpoint,
-        rank: null,
-        latency: new LatencyModel(prior ?? GENERIC_PRIOR, prior === undefined ? "generic" : "prior"),
-        health: new Health(nowMs, this.#lifecycleLimits),
-      });
-      this.#byId.set(replica.id, replica);
-      this.#tell({ kind: "added", replica });
+    this.#sources.set(source, endpoints);
+    const wanted = this.#sources.joined();
+    for (const [name, replicas] of this.#byEndpoint) {
+      const endpoint = wanted.get(name);
+      if (endpoint === undefined || !replicas.every((one) => sameEngine(one.endpoint, endpoint))) this.#remove(name);
+      else for (const replica of replicas) replica.endpoint = endpoint;
     }
+    for (const endpoint of wanted.values())
+      if (!this.#byEndpoint.has(endpoint.name)) this.#add(endpoint, endpoint.dataParallelRanks ?? 1, nowMs);
+    this.conditions.raise("index_approximate", null, "Cached prefixes are inferred from own traffic.", nowMs);
   }
 
-  /** What probing an endpoint found; sets the models too. */
+  /** What probing an endpoint found. Where it has more ranks than was known, its replicas are made anew. */
   applyProfile(endpointName: string, profile: EngineProfile, nowMs: number): void {
-    void nowMs;
-    for (const replica of this.ofEndpoint(endpointName)) {
-      replica.profile = profile;
-      replica.adapters.setLoadable(profile.models.filter(({ parent }) => parent !== null).map(({ id }) => id));
-      replica.refreshLimits();
-      this.#tell({ kind: "models", replica });
+    const endpoint = this.ofEndpoint(endpointName)[0]?.endpoint;
+    if (endpoint === undefined) return;
+    const ranks = endpoint.dataParallelRanks ?? Math.max(1, profile.dataParallelRanks);
+    if (ranks !== this.ofEndpoint(endpointName).length) {
+      this.#remove(endpointName);
+      this.#add(endpoint, ranks, nowMs);
     }
+    for (const replica of this.ofEndpoint(endpointName)) {
+      replica.setProfile(profile);
+      this.#refreshLimits(replica, nowMs);
+    }
+    this.#directory = new ModelDirectory(this.#replicas);
+    for (const replica of this.ofEndpoint(endpointName)) this.#tell({ kind: "models", replica });
   }
 
-  /** A later model list of the endpoint. */
+  /** A later model list of an endpoint that was identified. */
   applyModels(endpointName: string, models: readonly ServedModel[], nowMs: number): void {
-    for (const { profile } of this.ofEndpoint(endpointName).slice(0, 1))
-      if (profile !== null) this.applyProfile(endpointName, { ...profile, models }, nowMs);
+    const profile = this.ofEndpoint(endpointName)[0]?.profile;
+    if (profile) this.applyProfile(endpointName, { ...profile, models }, nowMs);
   }
 
-  applyHealth(endpointName: string, report: HealthReport, nowMs: number): void {
+  applyHealth(endpointName: string, health: EngineHealth, nowMs: number): void {
     for (const replica of this.ofEndpoint(endpointName)) {
-      if (report === "ready") replica.health.apply({ kind: "probe_ready" }, nowMs);
-      this.#tell({ kind: "lifecycle", replica });
+      if (health === "silent") replica.health.hung(nowMs);
+      else if (health === "unreachable") replica.health.apply({ kind: "probe_refused" }, nowMs);
+      else replica.health.apply({ kind: health === "ready" ? "probe_ready" : "probe_loading" }, nowMs);
     }
   }
 
-  /** One scrape of an endpoint, all its ranks. */
+  /** One scrape of an endpoint, all its ranks. Ranks it does not speak of keep what they had, and it ages. */
   applyScrape(endpointName: string, scrape: ScrapeResult, nowMs: number): void {
     for (const replica of this.ofEndpoint(endpointName)) {
       const metrics = scrape.byRank.get(replica.rank ?? 0);
       if (metrics !== undefined) this.applyMetrics(replica, metrics, nowMs);
+      if (scrape.missing.length === 0) this.conditions.clear("metric_missing", replica.id);
+      else
+        this.conditions.raise(
+          "metric_missing",
+          replica.id,
+          `${replica.id} does not publish ${scrape.missing.join(", ")}.`,
+          nowMs,
+        );
     }
   }
 
   applyMetrics(replica: Replica, metrics: EngineMetrics, nowMs: number): void {
     replica.metrics = { value: metrics, atMs: nowMs };
-    replica.refreshLimits();
+    replica.adapters.setResident(metrics.residentAdapters, metrics.maxResidentAdapters);
+    this.#refreshLimits(replica, nowMs);
     replica.load.reconcile(metrics, replica.limits().kvCapacityTokens, nowMs);
+    this.conditions.clear("metrics_stale", replica.id);
   }
 
-  /** Nothing new goes there; what runs, finishes. */
+  /** Another process answers at this endpoint. */
+  endpointRestarted(endpointName: string, nowMs: number): void {
+    for (const replica of this.ofEndpoint(endpointName)) this.restarted(replica, nowMs);
+  }
+
+  /** The engine there is another process: its load, its cache and its adapters are gone, late news of it is void. */
+  restarted(replica: Replica, nowMs: number): void {
+    replica.incarnation = ++this.#incarnations;
+    replica.load = new ReplicaLoad();
+    replica.metrics = null;
+    replica.health.restarted(nowMs);
+    replica.adapters.restarted();
+    this.index.clear(replica.index);
+    this.#tell({ kind: "restarted", replica });
+  }
+
+  /** Nothing new goes there; what runs, finishes. False: no such replica. */
   drain(id: string, nowMs: number): boolean {
     return this.byId(id)?.health.apply({ kind: "drain" }, nowMs) !== undefined;
   }
@@ -162,30 +200,94 @@ export class Fleet {
     return this.byId(id)?.health.apply({ kind: "resume" }, nowMs) !== undefined;
   }
 
-  /** The replicas of one endpoint, by rank. */
-  ofEndpoint(endpointName: string): readonly Replica[] {
-    return this.replicas().filter(({ endpoint }) => endpoint.name === endpointName);
-  }
-
-  /** The engine there is another process: its load, its cache and its adapters are gone, late news of it is void. */
-  restarted(replica: Replica): void {
-    replica.incarnation = ++this.#incarnations;
-    replica.load = new ReplicaLoad();
-    replica.health.restarted();
-    replica.adapters.restarted();
-    this.index.clear(replica.index);
-    this.#tell({ kind: "restarted", replica });
-  }
-
-  /** To be called every second or so: raises what time alone makes true (stale metrics). */
+  /** To be called every second or so. */
   tick(nowMs: number): void {
-    void nowMs;
+    this.#upkeep.tick(this, nowMs);
   }
 
   /** Returns a function that ends the listening. */
   onChange(listener: (change: FleetChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #add(endpoint: EngineEndpoint, ranks: number, nowMs: number): void {
+    if (this.#replicas.length + ranks > this.#maxReplicas) {
+      const message = `${endpoint.name} is left out: the fleet is limited to ${this.#maxReplicas} replicas.`;
+      this.conditions.raise("replica_limit_reached", null, message, nowMs);
+      return;
+    }
+    const added = Array.from({ length: ranks }, (_, rank) => this.#make(endpoint, ranks === 1 ? null : rank, nowMs));
+    this.#byEndpoint.set(endpoint.name, added);
+    this.#membersChanged();
+    for (const replica of added) this.#tell({ kind: "added", replica });
+  }
+
+  #make(endpoint: EngineEndpoint, rank: number | null, nowMs: number): Replica {
+    const prior = endpoint.prior === null ? undefined : PRIORS.get(endpoint.prior);
+    const replica: Replica = new Replica({
+      id: replicaId(endpoint.name, rank),
+      index: this.#freeIndices.pop() ?? this.#indexBound++,
+      incarnation: ++this.#incarnations,
+      endpoint,
+      rank,
+      latency: new LatencyModel(prior ?? GENERIC_PRIOR, prior === undefined ? "generic" : "prior"),
+      health: new Health(nowMs, this.#lifecycleLimits, (lifecycle, atMs) =>
+        this.#stateChanged(replica, lifecycle, atMs),
+      ),
+    });
+    this.index.setCapacity(replica.index, replica.limits().kvCapacityTokens);
+    return replica;
+  }
+
+  #remove(endpointName: string): void {
+    const removed = this.ofEndpoint(endpointName);
+    this.#byEndpoint.delete(endpointName);
+    for (const replica of removed) {
+      replica.removed = true;
+      this.index.clear(replica.index);
+      this.#freeIndices.push(replica.index);
+      this.conditions.clearReplica(replica.id);
+    }
+    this.conditions.clear("replica_limit_reached", null);
+    this.#membersChanged();
+    for (const replica of removed) this.#tell({ kind: "removed", replica });
+  }
+
+  #membersChanged(): void {
+    this.#replicas = [...this.#byEndpoint.values()].flat();
+    this.#byId = new Map(this.#replicas.map((replica) => [replica.id, replica]));
+    this.#directory = new ModelDirectory(this.#replicas);
+  }
+
+  #refreshLimits(replica: Replica, nowMs: number): void {
+    replica.refreshLimits();
+    const limits = replica.limits();
+    const caching = replica.metrics?.value.prefixCachingEnabled ?? replica.profile?.prefixCachingEnabled ?? null;
+    this.index.setCapacity(replica.index, caching === false ? 0 : limits.kvCapacityTokens);
+    this.#hold("prefix_caching_off", caching === false, replica, "caches no prefixes.", nowMs);
+    const assumed = limits.basis === "assumed";
+    this.#hold("limits_assumed", assumed, replica, "does not say how many requests or tokens it takes.", nowMs);
+  }
+
+  #stateChanged(replica: Replica, lifecycle: Lifecycle, nowMs: number): void {
+    if (replica.removed) return;
+    const { state } = lifecycle;
+    const out = state === "quarantined" || state === "half_open";
+    this.#hold("replica_quarantined", out, replica, "fails or refuses requests, and is tried now and then.", nowMs);
+    this.#hold("replica_unreachable", state === "unreachable", replica, "does not answer.", nowMs);
+    this.#tell({ kind: "lifecycle", replica });
+  }
+
+  #hold(
+    key: "prefix_caching_off" | "limits_assumed" | "replica_quarantined" | "replica_unreachable",
+    holds: boolean,
+    replica: Replica,
+    what: string,
+    nowMs: number,
+  ): void {
+    if (holds) this.conditions.raise(key, replica.id, `${replica.id} ${what}`, nowMs);
+    else this.conditions.clear(key, replica.id);
   }
 
   #tell(change: FleetChange): void {

@@ -5,6 +5,8 @@ import type { Lifecycle, LifecycleEvent, LifecycleLimits } from "./lifecycle.ts"
 const HOLD_BASE_MS = 250;
 /** An engine may ask for less than this; what it asks beyond is not believed. */
 const HOLD_MAX_MS = 30_000;
+/** A token seen within this time proves life, whatever the health route does. */
+const ALIVE_AFTER_TOKEN_MS = 15_000;
 
 /** A replica's lifecycle, and how long it asked to be left alone. Pure: time is an argument. */
 export class Health {
@@ -13,10 +15,17 @@ export class Health {
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #busyInRow = 0;
   #lastTokenMs = Number.NEGATIVE_INFINITY;
+  readonly #onState: (lifecycle: Lifecycle, nowMs: number) => void;
 
-  constructor(nowMs: number, limits: LifecycleLimits = LIFECYCLE_LIMITS) {
+  /** `onState` is told of each change of the state's name. */
+  constructor(
+    nowMs: number,
+    limits: LifecycleLimits = LIFECYCLE_LIMITS,
+    onState: (lifecycle: Lifecycle, nowMs: number) => void = () => undefined,
+  ) {
     this.#lifecycle = { state: "probing", sinceMs: nowMs };
     this.#limits = limits;
+    this.#onState = onState;
   }
 
   get lifecycle(): Lifecycle {
@@ -28,9 +37,9 @@ export class Health {
     return this.#heldUntilMs;
   }
 
-  /** When a token of this replica was last seen; it proves life better than a health route. */
-  get lastTokenMs(): number {
-    return this.#lastTokenMs;
+  /** A health probe got no answer in time. A replica whose tokens flow is alive all the same: it is in a long prefill. */
+  hung(nowMs: number): void {
+    this.apply({ kind: "probe_hung", alive: nowMs - this.#lastTokenMs < ALIVE_AFTER_TOKEN_MS }, nowMs);
   }
 
   held(nowMs: number): boolean {
@@ -44,7 +53,9 @@ export class Health {
   }
 
   apply(event: LifecycleEvent, nowMs: number): Lifecycle {
-    this.#lifecycle = transition(this.#lifecycle, event, nowMs, this.#limits);
+    const before = this.#lifecycle;
+    this.#lifecycle = transition(before, event, nowMs, this.#limits);
+    if (this.#lifecycle.state !== before.state) this.#onState(this.#lifecycle, nowMs);
     return this.#lifecycle;
   }
 
@@ -77,9 +88,10 @@ export class Health {
   }
 
   /** The engine is another process now: what its predecessor answered says nothing of it. */
-  restarted(): void {
+  restarted(nowMs: number): void {
     this.#busyInRow = 0;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#lastTokenMs = Number.NEGATIVE_INFINITY;
+    this.apply({ kind: "restarted" }, nowMs);
   }
 }

@@ -36,7 +36,6 @@ export class LatencyModel {
   readonly #priorBasis: "prior" | "generic";
   readonly #prefill = new ScaledRegression();
   readonly #step = new ScaledRegression();
-  #stepsDue = 0;
 
   constructor(prior: StepTimes, priorBasis: "prior" | "generic") {
     this.#prior = withoutZeros(prior);
@@ -121,15 +120,10 @@ export class LatencyModel {
   }
 
   /**
-   * Two tokens of one sequence came `gapMs` apart while the batch was `sequences` holding `kvTokens`. May be called for
-   * every token of every sequence: each step is seen by all of its batch, so only one in `sequences` gaps is learned
-   * from. Otherwise one stall would look like a new level.
+   * Steps of a batch of `sequences` holding `kvTokens` took `gapMs` each. All sequences of a batch see the same steps:
+   * report each step once, or one stall looks like a new level.
    */
   observeStep(sequences: number, kvTokens: number, gapMs: number): void {
-    if (!(gapMs > 0)) return;
-    this.#stepsDue += 1 / Math.max(1, sequences);
-    if (this.#stepsDue < 1) return;
-    this.#stepsDue %= 1;
     const prior = this.#prior;
     this.#step.observe(
       prior.stepBaseMs,

@@ -22,8 +22,8 @@ export type Lifecycle =
       /** Health probes in a row that timed out without a token seen meanwhile. */
       readonly hungProbes: number;
     }
-  /** `restarted`: the connection was refused, so whatever answers there next is another process. */
-  | { readonly state: "unreachable"; readonly sinceMs: number; readonly restarted: boolean }
+  /** `refused`: nobody listens there. `hung`: probes get no answer and no token comes. */
+  | { readonly state: "unreachable"; readonly sinceMs: number; readonly cause: "refused" | "hung" }
   | {
       readonly state: "quarantined";
       readonly sinceMs: number;
@@ -51,6 +51,8 @@ export type LifecycleEvent =
   | { readonly kind: "request_failed" }
   /** Ended without a verdict on the replica: the client left, or the router shut down. */
   | { readonly kind: "request_dropped" }
+  /** Another process answers there now. */
+  | { readonly kind: "restarted" }
   | { readonly kind: "drain" }
   | { readonly kind: "resume" };
 
@@ -125,10 +127,12 @@ export function transition(
   switch (event.kind) {
     case "resume":
       return now;
+    case "restarted":
+      return { state: "probing", sinceMs: nowMs };
     case "probe_refused":
-      return now.state === "unreachable" && now.restarted
+      return now.state === "unreachable" && now.cause === "refused"
         ? now
-        : { state: "unreachable", sinceMs: nowMs, restarted: true };
+        : { state: "unreachable", sinceMs: nowMs, cause: "refused" };
     case "probe_loading":
       return now.state === "loading" ? now : { state: "loading", sinceMs: nowMs };
     case "probe_ready":
@@ -139,8 +143,7 @@ export function transition(
     case "probe_hung": {
       if (event.alive || now.state !== "ready") return now;
       const hungProbes = now.hungProbes + 1;
-      if (hungProbes >= limits.hungProbesToUnreachable)
-        return { state: "unreachable", sinceMs: nowMs, restarted: false };
+      if (hungProbes >= limits.hungProbesToUnreachable) return { state: "unreachable", sinceMs: nowMs, cause: "hung" };
       return { ...now, hungProbes };
     }
     case "request_bound":
@@ -159,7 +162,7 @@ export function transition(
   if (now.state === "ready") return afterOutcome(now, event.kind, nowMs, limits);
   // A hung probe was wrong about a replica that answers; a loading one has its own way back.
   if (event.kind === "request_answered")
-    return now.state === "half_open" || (now.state === "unreachable" && !now.restarted) ? ready(nowMs) : now;
+    return now.state === "half_open" || (now.state === "unreachable" && now.cause === "hung") ? ready(nowMs) : now;
   if (now.state === "half_open")
     return quarantined(event.kind === "request_busy" ? "busy" : "failures", now.round + 1, nowMs, limits);
   return now;

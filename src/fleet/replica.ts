@@ -82,6 +82,14 @@ export class Replica {
     return this.#limits;
   }
 
+  setProfile(profile: EngineProfile): void {
+    this.profile = profile;
+    this.adapters.setLoadable(profile.models.filter(({ parent }) => parent !== null).map(({ id }) => id));
+    this.maxModelTokens = new Map(
+      profile.models.flatMap(({ id, maxModelTokens }) => (maxModelTokens === null ? [] : [[id, maxModelTokens]])),
+    );
+  }
+
   /** Metrics first, then the profile, then the assumption; to be called after either has changed. */
   refreshLimits(): void {
     const { profile } = this;
