@@ -1,0 +1,57 @@
+/** What the metrics show of one replica, taken at the moment of a scrape. `null`: not known; the series is left out. */
+export interface ReplicaSnapshot {
+  readonly replica: string;
+  /** What its engine is, e.g. `vllm`; null before it was found out. */
+  readonly engine: string | null;
+  readonly runningRequests: number | null;
+  readonly waitingRequests: number | null;
+  /** Placed there by this router and not ended. */
+  readonly reservedRequests: number;
+  readonly maxRunningRequests: number;
+  /** Share of KV memory, 0..1. */
+  readonly kvUsage: number | null;
+  readonly pendingPrefillTokens: number;
+  /** A request may go there now. Not the same as alive. */
+  readonly routable: boolean;
+  /** State of its life, e.g. `ready`, `quarantined`. */
+  readonly state: string;
+  /** Mean absolute error of the latency model, as a share; null before anything was predicted. */
+  readonly prefillMape: number | null;
+  readonly stepMape: number | null;
+  readonly metricsAgeMs: number | null;
+  /** Tokens that the prefix index thinks are cached there. */
+  readonly indexedTokens: number | null;
+}
+
+/** A visible degradation. */
+export interface ConditionSnapshot {
+  readonly key: string;
+  /** Null: of the whole router. */
+  readonly replicaId: string | null;
+  readonly sinceMs: number;
+  readonly message: string;
+}
+
+/** How many wait in the router, by model and class. */
+export interface WaitingSnapshot {
+  readonly model: string;
+  readonly className: string;
+  readonly requests: number;
+}
+
+/** Looked at when somebody scrapes, so that what is gone has no series. */
+export interface TelemetrySources {
+  replicas(): Iterable<ReplicaSnapshot>;
+  conditions(): Iterable<ConditionSnapshot>;
+  waiting(): Iterable<WaitingSnapshot>;
+  queueBytes(): number;
+  requestsInFlight(): number;
+}
+
+export const NO_SOURCES: TelemetrySources = {
+  replicas: () => [],
+  conditions: () => [],
+  waiting: () => [],
+  queueBytes: () => 0,
+  requestsInFlight: () => 0,
+};
