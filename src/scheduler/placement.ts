@@ -13,13 +13,6 @@ export interface LoadAtBinding {
   readonly decodeKvTokens: number;
 }
 
-/** What `submit` settles with when the request got a replica. */
-export interface Bound {
-  readonly placement: Placement;
-  /** Time in the router's queue. */
-  readonly waitedMs: number;
-}
-
 /** One attempt of a request on one replica. Ends exactly once, by `Scheduler.finish`. */
 export class Placement {
   readonly request: RouteRequest;

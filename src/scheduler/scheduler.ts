@@ -134,8 +134,7 @@ export class Scheduler {
     this.#room.remove(ticket);
     ticket.cancel();
     const { result } = ticket;
-    if (result !== null && !(result instanceof RouterError))
-      this.finish(result.placement, { kind: "client_gone" }, nowMs);
+    if (result !== null && !(result instanceof RouterError)) this.finish(result, { kind: "client_gone" }, nowMs);
   }
 
   /** The first content of a streamed answer came. */
@@ -242,7 +241,7 @@ export class Scheduler {
       return "decided";
     }
     this.#room.remove(ticket);
-    ticket.result = { placement: binding, waitedMs: binding.waitedMs };
+    ticket.result = binding;
     this.#live.add(binding, ticket.onLost);
     this.#feedback.placed(binding);
     this.#observer.bound(binding);

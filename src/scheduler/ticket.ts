@@ -1,9 +1,9 @@
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import type { Bound } from "./placement.ts";
+import type { Placement } from "./placement.ts";
 import type { Queued } from "./priorityQueue.ts";
 
-export type Settle = (result: Bound | RouterError) => void;
+export type Settle = (result: Placement | RouterError) => void;
 
 export interface SubmitOptions {
   /** 1 (the default) is the first; a retry counts on. */
@@ -32,7 +32,7 @@ export class Ticket {
   inLane: Queued<Ticket> | null = null;
   inExpiry: Queued<Ticket> | null = null;
   /** Set once decided. */
-  result: Bound | RouterError | null = null;
+  result: Placement | RouterError | null = null;
   #settled = false;
   readonly #settle: Settle;
 

@@ -77,9 +77,9 @@ const REPLICA_GAUGES: readonly {
     read: (one) => (one.metricsAgeMs === null ? null : one.metricsAgeMs / 1000),
   },
   {
-    name: "kvasir_replica_indexed_tokens",
-    help: "Tokens that the prefix index thinks are cached there.",
-    read: (one) => one.indexedTokens,
+    name: "kvasir_replica_indexed_blocks",
+    help: "Prompt blocks that the prefix index thinks are cached there.",
+    read: (one) => one.indexedBlocks,
   },
 ];
 

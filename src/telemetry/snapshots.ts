@@ -19,8 +19,8 @@ export interface ReplicaSnapshot {
   readonly prefillMape: number | null;
   readonly stepMape: number | null;
   readonly metricsAgeMs: number | null;
-  /** Tokens that the prefix index thinks are cached there. */
-  readonly indexedTokens: number | null;
+  /** Blocks that the prefix index thinks are cached there. */
+  readonly indexedBlocks: number | null;
 }
 
 /** A visible degradation. */

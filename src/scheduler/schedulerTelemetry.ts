@@ -1,0 +1,69 @@
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { Decision } from "#src/routing/decision.ts";
+import type { DecisionLog } from "#src/telemetry/decisionLog.ts";
+import type { Metrics } from "#src/telemetry/metrics.ts";
+import type { ReplicaSnapshot, TelemetrySources } from "#src/telemetry/snapshots.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SchedulerObserver } from "./schedulerObserver.ts";
+
+/** Puts what the scheduler does into metrics and the decision log. */
+export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>): SchedulerObserver {
+  return {
+    bound({ decision, request, waitedMs }) {
+      decisions.add(decision);
+      metrics.decisions.with(decision.policy, decision.branch).add();
+      metrics.model(request.model).queued(request.className, waitedMs);
+      if (decision.attempt === 1 && request.identity.unhashable !== null)
+        metrics.unhashable.with(request.identity.unhashable).add();
+    },
+    queued: () => undefined,
+    refused(_request, { code }) {
+      metrics.admissionRejections.with(code).add();
+    },
+    finished({ request, replica, cachedTokensPredicted }, outcome) {
+      metrics.replicaAttempts.with(replica.id, outcome.kind).add();
+      if (outcome.kind !== "answered" || outcome.status >= 300) return;
+      const { promptTokens, cachedTokens, outputTokens } = outcome.usage;
+      const model = metrics.model(request.model);
+      model.tokens(promptTokens, outputTokens);
+      model.cachedTokens(cachedTokensPredicted, cachedTokens);
+    },
+  };
+}
+
+/** What a scrape shows of fleet and queue. They are asked for each time: a router makes its metrics before its fleet. */
+export function telemetrySources(
+  fleet: () => Fleet,
+  scheduler: () => Scheduler,
+  nowMs: () => number,
+): TelemetrySources {
+  return {
+    replicas: () => replicaSnapshots(fleet(), nowMs()),
+    conditions: () => fleet().conditions.list(),
+    waiting: () => scheduler().waiting(),
+    queueBytes: () => scheduler().depth.bytes,
+    requestsInFlight: () => scheduler().inFlight,
+  };
+}
+
+export function replicaSnapshots(fleet: Fleet, nowMs: number): ReplicaSnapshot[] {
+  return fleet.replicas().map((replica) => {
+    const { id, profile, metrics, load, latency, health } = replica;
+    return {
+      replica: id,
+      engine: profile?.kind ?? null,
+      runningRequests: metrics?.value.runningRequests ?? null,
+      waitingRequests: metrics?.value.waitingRequests ?? null,
+      reservedRequests: load.requests,
+      maxRunningRequests: replica.limits().maxRunningRequests,
+      kvUsage: metrics?.value.kvUsage ?? null,
+      pendingPrefillTokens: load.pendingPrefillTokens,
+      routable: health.routable(nowMs) && !health.held(nowMs),
+      state: health.lifecycle.state,
+      prefillMape: latency.prefillMape,
+      stepMape: latency.stepMape,
+      metricsAgeMs: metrics === null ? null : nowMs - metrics.atMs,
+      indexedBlocks: fleet.index.heldBy(replica.index),
+    };
+  });
+}
