@@ -12,7 +12,7 @@ export class PriceTable {
   #bases = new Uint8Array(8 * WIDTH);
   #totals = new Float64Array(8);
   /** What each column counted for in `totals`. */
-  weights = new Float64Array(WIDTH).fill(1);
+  weights: Float64Array = new Float64Array(WIDTH).fill(1);
 
   get rows(): number {
     return this.#rows;
