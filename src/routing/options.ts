@@ -40,7 +40,7 @@ export function readOptions<Table extends OptionTable>(
       throw new PolicyOptionError(`${policy}.${key}`, given[key], `options ${Object.keys(table).join(", ") || "none"}`);
   const values: Record<string, number> = {};
   for (const [key, option] of Object.entries(table)) {
-    const value = given[key] ?? option.default;
+    const value = given[key] === undefined ? option.default : given[key];
     if (!fits(value, option))
       throw new PolicyOptionError(
         `${policy}.${key}`,
