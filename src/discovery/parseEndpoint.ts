@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { PRIORS } from "../hardware/stepTimes.ts";
+import { badEndpoint, defaultName, normalEngineUrl } from "./engineUrl.ts";
+import type { EngineEndpoint } from "./replicaSpec.ts";
+
+const label = z.string().min(1).max(256).optional();
+
+/** An endpoint as people write it, in a file or to the admin API. */
+export const EndpointInput = z.strictObject({
+  url: z.string().max(2048),
+  /** No blanks or quotes: it appears in headers and metric labels. */
+  name: z
+    .string()
+    .regex(/^[\w.:[\]/-]{1,256}$/, "allowed are 1..256 letters, digits and _ . : [ ] / -")
+    .optional(),
+  engine: z.enum(["vllm", "sglang", "trtllm", "llamacpp"]).nullish(),
+  role: z.enum(["mixed", "prefill", "decode", "draft"]).optional(),
+  labels: z.strictObject({ host: label, nvlinkDomain: label, rack: label, zone: label, gpu: label }).optional(),
+  apiKey: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/, "allowed are 1..4096 printable characters without blanks")
+    .nullish(),
+  dataParallelRanks: z.number().int().min(1).max(1024).nullish(),
+  prior: z
+    .string()
+    .refine((prior) => PRIORS.has(prior), { message: `known are ${[...PRIORS.keys()].join(", ")}` })
+    .nullish(),
+});
+
+/** Reads an endpoint: a URL, or an object with `url` and more. Throws RouterError `invalid_request` that names the key. */
+export function parseEndpoint(input: unknown): EngineEndpoint {
+  const read = EndpointInput.safeParse(typeof input === "string" ? { url: input } : input);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const key = issue?.path.join(".") || "endpoint";
+    throw badEndpoint(key, `${issue?.message ?? "invalid"}.`);
+  }
+  const { labels = {}, ...given } = read.data;
+  const url = normalEngineUrl(given.url);
+  return {
+    url,
+    name: given.name ?? defaultName(url),
+    engine: given.engine ?? null,
+    role: given.role ?? "mixed",
+    labels: Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined)),
+    apiKey: given.apiKey ?? null,
+    dataParallelRanks: given.dataParallelRanks ?? null,
+    prior: given.prior ?? null,
+  };
+}
+
+/** Reads a list of endpoints; the error says which entry. */
+export function parseEndpoints(input: unknown, maxEndpoints: number): EngineEndpoint[] {
+  if (!Array.isArray(input)) throw badEndpoint("endpoints", "not a list; each entry is a URL or an object with a url.");
+  if (input.length > maxEndpoints)
+    throw badEndpoint("endpoints", `${input.length} entries; at most ${maxEndpoints} are allowed.`);
+  return input.map((entry: unknown, at) => {
+    try {
+      return parseEndpoint(entry);
+    } catch (caught) {
+      throw badEndpoint(`endpoints[${at}]`, caught instanceof Error ? caught.message : "invalid");
+    }
+  });
+}
