@@ -1,6 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import {
+  array,
+  assert as holds,
+  boolean,
+  constantFrom,
+  double,
+  integer,
+  nat,
+  oneof,
+  option,
+  property,
+  record,
+} from "fast-check";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { createPolicy, POLICY_NAMES } from "#src/routing/createPolicy.ts";
 import type { ChoiceInput } from "#src/routing/policy.ts";
@@ -23,72 +35,68 @@ function chooseMany(name: string, pool: readonly PricedReplica[], count: number,
   });
 }
 
-const figure = fc.oneof(
-  { weight: 5, arbitrary: fc.integer({ min: 0, max: 100_000 }) },
-  fc.constantFrom(0, Number.NaN, Number.POSITIVE_INFINITY),
+const figure = oneof(
+  { weight: 5, arbitrary: integer({ min: 0, max: 100_000 }) },
+  constantFrom(0, Number.NaN, Number.POSITIVE_INFINITY),
 );
 
-const anyReplica = fc
-  .record({
-    sequences: fc.integer({ min: 0, max: 600 }),
-    context: fc.integer({ min: 0, max: 30_000 }),
-    remaining: fc.integer({ min: 0, max: 5_000 }),
-    waiting: fc.integer({ min: 0, max: 50 }),
-    pendingMs: figure,
-    slots: fc.integer({ min: 0, max: 300 }),
-    capacityTokens: fc.integer({ min: 0, max: 1_000_000 }),
-    scrapedMs: fc.option(fc.integer({ min: -20_000, max: 0 })),
-    kvUsage: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
-    latencyMs: figure,
-  })
-  .map((made) =>
-    replica({
-      load: {
-        ...decoding(made.sequences, made.context, made.remaining),
-        waitingSequences: made.waiting,
-        pendingPrefillMs: made.pendingMs,
-      },
-      slots: made.slots,
-      capacityTokens: made.capacityTokens,
-      metrics: made.scrapedMs === null ? null : { atMs: made.scrapedMs, value: { kvUsage: made.kvUsage } },
-      latency: { ...fixedLatency(), prefillMs: () => made.latencyMs, stepMs: () => made.latencyMs / 10 },
-    }),
-  );
+const anyReplica = record({
+  sequences: integer({ min: 0, max: 600 }),
+  context: integer({ min: 0, max: 30_000 }),
+  remaining: integer({ min: 0, max: 5_000 }),
+  waiting: integer({ min: 0, max: 50 }),
+  pendingMs: figure,
+  slots: integer({ min: 0, max: 300 }),
+  capacityTokens: integer({ min: 0, max: 1_000_000 }),
+  scrapedMs: option(integer({ min: -20_000, max: 0 })),
+  kvUsage: option(double({ min: 0, max: 1, noNaN: true })),
+  latencyMs: figure,
+}).map((made) =>
+  replica({
+    load: {
+      ...decoding(made.sequences, made.context, made.remaining),
+      waitingSequences: made.waiting,
+      pendingPrefillMs: made.pendingMs,
+    },
+    slots: made.slots,
+    capacityTokens: made.capacityTokens,
+    metrics: made.scrapedMs === null ? null : { atMs: made.scrapedMs, value: { kvUsage: made.kvUsage } },
+    latency: { ...fixedLatency(), prefillMs: () => made.latencyMs, stepMs: () => made.latencyMs / 10 },
+  }),
+);
 
-const anyInput = fc
-  .record({
-    pool: fc.array(anyReplica, { minLength: 1, maxLength: 12 }),
-    promptTokens: fc.integer({ min: 0, max: 40_000 }),
-    cached: fc.array(figure, { minLength: 12, maxLength: 12 }),
-    tiers: fc.boolean(),
-    outputTokens: figure,
-    session: fc.constantFrom(...SESSIONS),
-    adapter: fc.constantFrom("french", null),
-    generates: fc.boolean(),
-    sequences: fc.integer({ min: 1, max: 300 }),
-    seed: fc.nat(),
-    targets: fc.constantFrom(null, { ttftTargetMs: 500, tpotTargetMs: 50, weight: 2 }),
-  })
-  .map(
-    ({ pool, promptTokens, cached, tiers, outputTokens, session, adapter, generates, sequences, seed, targets }) =>
-      (): ChoiceInput =>
-        choiceInput(pool, {
-          request: request(promptTokens, { session, adapter, generates, sequences }),
-          cachedTokens: Float64Array.from(cached),
-          hostTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 2) : null,
-          diskTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 3) : null,
-          heldTokens: tiers ? Float64Array.from(cached) : null,
-          expectedOutputTokens: outputTokens,
-          random: new SeededRandom(seed),
-          classTargets: targets,
-        }),
-  );
+const anyInput = record({
+  pool: array(anyReplica, { minLength: 1, maxLength: 12 }),
+  promptTokens: integer({ min: 0, max: 40_000 }),
+  cached: array(figure, { minLength: 12, maxLength: 12 }),
+  tiers: boolean(),
+  outputTokens: figure,
+  session: constantFrom(...SESSIONS),
+  adapter: constantFrom("french", null),
+  generates: boolean(),
+  sequences: integer({ min: 1, max: 300 }),
+  seed: nat(),
+  targets: constantFrom(null, { ttftTargetMs: 500, tpotTargetMs: 50, weight: 2 }),
+}).map(
+  ({ pool, promptTokens, cached, tiers, outputTokens, session, adapter, generates, sequences, seed, targets }) =>
+    (): ChoiceInput =>
+      choiceInput(pool, {
+        request: request(promptTokens, { session, adapter, generates, sequences }),
+        cachedTokens: Float64Array.from(cached),
+        hostTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 2) : null,
+        diskTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 3) : null,
+        heldTokens: tiers ? Float64Array.from(cached) : null,
+        expectedOutputTokens: outputTokens,
+        random: new SeededRandom(seed),
+        classTargets: targets,
+      }),
+);
 
 for (const name of POLICY_NAMES)
   describe(`policy ${name}`, () => {
     it("chooses one of the candidates, whatever the facts, NaN and infinity included", () => {
-      fc.assert(
-        fc.property(anyInput, (input) => {
+      holds(
+        property(anyInput, (input) => {
           const given = input();
           const { index, tied, branch } = createPolicy(name).choose(given);
           assert.ok(Number.isInteger(index) && index >= 0 && index < given.candidates.length, `index ${index}`);
@@ -100,8 +108,8 @@ for (const name of POLICY_NAMES)
     });
 
     it("chooses the same for the same seed and facts", () => {
-      fc.assert(
-        fc.property(anyInput, (input) => {
+      holds(
+        property(anyInput, (input) => {
           assert.equal(createPolicy(name).choose(input()).index, createPolicy(name).choose(input()).index);
         }),
         { numRuns: 100 },
@@ -129,7 +137,7 @@ for (const name of POLICY_NAMES)
 
     it("spreads different clients over equal replicas", () => {
       const pool = equalReplicas(8);
-      const counts = new Array<number>(8).fill(0);
+      const counts = Array.from({ length: 8 }, () => 0);
       for (const index of chooseMany(name, pool, 800, 3)) counts[index]!++;
       for (const [index, count] of counts.entries()) assert.ok(count >= 50, `replica ${index} got ${count} of 800`);
     });
