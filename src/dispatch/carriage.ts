@@ -1,0 +1,233 @@
+import { adapterOf } from "#src/engines/adapters.ts";
+import { openAiErrorObject } from "#src/errors/openAiError.ts";
+import { RouterError, toRouterError } from "#src/errors/routerError.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
+import type { Attempt, Call, CallResult } from "./call.ts";
+import type { CarrierOptions } from "./carrier.ts";
+import { answeredStatus, clientClosed, replicaRemoved } from "./failures.ts";
+import { Leg } from "./leg.ts";
+import type { LegEnd, LegListener } from "./leg.ts";
+import { buildRequestHead } from "./requestHead.ts";
+import { mayRetry } from "./retryRule.ts";
+import type { Placed } from "./schedulerPort.ts";
+import { NO_USAGE } from "./usage.ts";
+
+/** Output is reported to the scheduler at most this often per stream: it moves predictions, not answers. */
+const PROGRESS_EVERY_MS = 100;
+/** An answer of this status was produced by an engine that failed at it. */
+const ENGINE_ERROR_STATUS = 500;
+
+/**
+ * One request on its way: placing → leg → ended, with placing again after a leg that failed before the client was sent
+ * anything. Client disconnect, deadline and shutdown end it from any state; each placement is finished exactly once.
+ */
+export class Carriage<P extends Placed, T> implements LegListener {
+  readonly #call: Call<P>;
+  readonly #options: CarrierOptions<P, T>;
+  readonly #done: (result: CallResult<P>) => void;
+  readonly #excluded = new Set<string>();
+  #attempts = 0;
+  #ticket: T | null = null;
+  #placement: P | null = null;
+  #leg: Leg | null = null;
+  #ended = false;
+  /** What made the last attempt fail: says more than "no replica is left". */
+  #failure: RouterError | null = null;
+  #last: Attempt<P> | null = null;
+  #progressMs = 0;
+
+  constructor(call: Call<P>, options: CarrierOptions<P, T>, done: (result: CallResult<P>) => void) {
+    this.#call = call;
+    this.#options = options;
+    this.#done = done;
+  }
+
+  start(): void {
+    const { downstream } = this.#call;
+    if (!downstream.open) {
+      this.#end(clientClosed(), NO_USAGE);
+      return;
+    }
+    downstream.onGone(() => this.#interrupt({ kind: "client_gone" }, clientClosed()));
+    this.#place();
+  }
+
+  shutDown(error: RouterError): void {
+    this.#interrupt({ kind: "shutdown" }, error);
+  }
+
+  #place(): void {
+    const { scheduler, clock } = this.#options;
+    const attempt = ++this.#attempts;
+    let settled = false;
+    const settle = (result: P | RouterError): void => {
+      settled = true;
+      this.#ticket = null;
+      this.#settle(result);
+    };
+    const ticket = scheduler.submit(this.#call.request, clock.nowMs(), settle, {
+      attempt,
+      excluded: this.#excluded,
+      streamed: this.#call.streamed,
+      onLost: () => {
+        if (attempt === this.#attempts && !this.#call.downstream.started) this.#leg?.fail(replicaRemoved());
+      },
+    });
+    if (!settled) this.#ticket = ticket;
+  }
+
+  #settle(result: P | RouterError): void {
+    const { clock, scheduler } = this.#options;
+    if (result instanceof RouterError) {
+      if (!this.#ended) this.#end(this.#failure ?? result, NO_USAGE);
+      return;
+    }
+    if (this.#ended) {
+      scheduler.finish(result, { kind: "client_gone" }, clock.nowMs());
+      return;
+    }
+    this.#placement = result;
+    this.#leg = null;
+    try {
+      this.#leg = this.#makeLeg(result);
+    } catch (caught) {
+      this.onLegEnd({ kind: "failed", error: toRouterError(caught) });
+      return;
+    }
+    this.#leg.start();
+  }
+
+  #makeLeg(placement: P): Leg {
+    const call = this.#call;
+    const { upstreams, clock, deadlines } = this.#options;
+    const { endpoint, rank, profile } = placement.replica;
+    const pool = upstreams.pool(endpoint.url);
+    const body = call.body(placement);
+    const head = buildRequestHead({
+      method: call.method,
+      target: call.target,
+      clientHeaders: call.headers,
+      origin: pool.origin,
+      requestId: call.request.id,
+      engineKey: endpoint.apiKey,
+      rankHeader: rank === null || profile === null ? null : adapterOf(profile.kind).rankHeader(rank),
+      bodyBytes: body.reduce((sum, part) => sum + part.length, 0),
+    });
+    const totalMs = call.limits.totalMs ?? Number.POSITIVE_INFINITY;
+    return new Leg({
+      clock,
+      deadlines,
+      pool,
+      method: call.method,
+      head,
+      body,
+      limits: call.limits,
+      totalDeadlineMs: Math.min(call.request.deadlineMs, call.request.arrivedMs + totalMs),
+      downstream: call.downstream,
+      answerHeaders: (status) => call.answerHeaders?.(placement, status) ?? [],
+      stripUsage: call.stripUsage,
+      listener: this,
+    });
+  }
+
+  // LegListener
+
+  onFirstToken(nowMs: number): void {
+    if (this.#placement !== null) this.#options.scheduler.firstToken(this.#placement, nowMs);
+  }
+
+  onEvents(events: number, gapMs: number, nowMs: number): void {
+    const placement = this.#placement;
+    if (placement === null) return;
+    this.#call.onEvents?.(placement, events, gapMs);
+    if (nowMs - this.#progressMs < PROGRESS_EVERY_MS) return;
+    this.#progressMs = nowMs;
+    this.#options.scheduler.progress(placement, this.#leg?.stream?.tokenEvents ?? 0, nowMs);
+  }
+
+  onLegEnd(end: LegEnd): void {
+    const { clock, maxRetries } = this.#options;
+    const { downstream, request } = this.#call;
+    const { started } = downstream;
+    const error = end.kind === "answered" ? null : end.error;
+    const retry =
+      !started &&
+      downstream.open &&
+      mayRetry(end) &&
+      this.#attempts <= maxRetries &&
+      clock.nowMs() < request.deadlineMs;
+    const replicaId = this.#placement?.replica.id;
+    this.#finish(outcomeOf(end, started), error, retry);
+    if (retry) {
+      this.#failure = error;
+      // A busy replica is held back by the scheduler for as long as it asked, and is worth waiting for if it is the only one.
+      if (end.kind === "failed" && replicaId !== undefined) this.#excluded.add(replicaId);
+      this.#place();
+      return;
+    }
+    if (error !== null) this.#breakOff(error);
+    this.#end(error, end.kind === "answered" ? end.usage : NO_USAGE);
+  }
+
+  /** Ends it from outside, in whatever state it is. */
+  #interrupt(outcome: AttemptOutcome, error: RouterError): void {
+    if (this.#ended) return;
+    const { scheduler, clock } = this.#options;
+    const ticket = this.#ticket;
+    this.#leg?.abort();
+    this.#finish(outcome, error, false);
+    this.#breakOff(error);
+    this.#end(error, NO_USAGE);
+    if (ticket !== null) scheduler.cancel(ticket, clock.nowMs());
+  }
+
+  /** Settles the current placement, if there is one, with the scheduler. */
+  #finish(outcome: AttemptOutcome, error: RouterError | null, retried: boolean): void {
+    const placement = this.#placement;
+    if (placement === null) return;
+    this.#placement = null;
+    this.#options.scheduler.finish(placement, outcome, this.#options.clock.nowMs());
+    const leg = this.#leg;
+    this.#last = {
+      placement,
+      number: this.#attempts,
+      outcome,
+      error,
+      status: leg?.status ?? 0,
+      sentMs: leg?.sentMs ?? Number.NaN,
+      firstByteMs: leg?.firstByteMs ?? Number.NaN,
+      firstTokenMs: leg?.stream?.firstTokenMs ?? Number.NaN,
+      lastByteMs: leg?.lastByteMs ?? Number.NaN,
+      events: leg?.stream?.tokenEvents ?? 0,
+      retried,
+    };
+    this.#call.onAttempt?.(this.#last);
+  }
+
+  /** Where the client already has part of an answer, it must not take that for the whole. */
+  #breakOff(error: RouterError): void {
+    const { downstream, errorEvent, request } = this.#call;
+    if (!downstream.started || !downstream.open) return;
+    const stream = this.#leg?.stream ?? null;
+    if (stream === null) {
+      downstream.destroy();
+      return;
+    }
+    const event = errorEvent?.(error) ?? `data: ${JSON.stringify({ error: openAiErrorObject(error, request.id) })}\n\n`;
+    downstream.write(Buffer.from(stream.midEvent ? `\n\n${event}` : event));
+    downstream.end();
+  }
+
+  #end(error: RouterError | null, usage: Usage): void {
+    this.#ended = true;
+    this.#done({ error, status: this.#leg?.status ?? 0, usage, attempts: this.#attempts, last: this.#last });
+  }
+}
+
+function outcomeOf(end: LegEnd, started: boolean): AttemptOutcome {
+  if (end.kind === "client_gone") return { kind: "client_gone" };
+  if (end.kind === "busy") return { kind: "busy", status: end.status, retryAfterMs: end.retryAfterMs };
+  if (end.kind === "failed") return { kind: "failed", error: end.error, started };
+  if (end.status >= ENGINE_ERROR_STATUS) return { kind: "failed", error: answeredStatus(end.status), started };
+  return end;
+}

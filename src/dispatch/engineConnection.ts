@@ -1,0 +1,231 @@
+import { connect as connectTcp } from "node:net";
+import type { Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { Deadline } from "./deadlines.ts";
+import { closedEarly, malformedAnswer } from "./failures.ts";
+import { headerValue } from "./headers.ts";
+import { HttpParser } from "./httpParser.ts";
+import type { HeadLimits, MessageHandler } from "./httpParser.ts";
+import type { Origin } from "./origin.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+
+/** Receives one answer. Exactly one of `onEnd` and `onLost` is called last, unless the connection was aborted. */
+export interface ResponseHandler {
+  onHead(head: HttpParser): "body" | "no_body";
+  /** The bytes are valid until `onReadDone` or `onEnd` has returned. */
+  onBody(bytes: Buffer, start: number, end: number): void;
+  /** All that one read brought was handed over. False: read no more until `resume`. */
+  onReadDone(): boolean;
+  onEnd(): void;
+  onLost(loss: Loss): void;
+}
+
+/** A connection that ended before its answer did. */
+export interface Loss {
+  readonly error: RouterError;
+  /** True only when it is certain that the engine never read the whole request. */
+  readonly unread: boolean;
+}
+
+/** The pool that a connection belongs to. */
+export interface ConnectionOwner {
+  onConnected(connection: EngineConnection): void;
+  /** An answer was received whole and the connection may carry another. */
+  onIdle(connection: EngineConnection, keepAliveSeconds: number | null): void;
+  onClosed(connection: EngineConnection, cause: Error | null): void;
+  onIdleTooLong(connection: EngineConnection): void;
+}
+
+/** TLS towards engines. Certificates are verified unless the configuration says otherwise. */
+export interface EngineTls {
+  readonly ca?: string | readonly string[];
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+/** A body up to this size is copied behind its head: one small copy costs less than a gathering write. */
+const JOIN_BYTES = 16_384;
+const EMPTY = Buffer.alloc(0);
+
+/** Reading is synchronous, so one buffer serves every connection, and a stream's event costs no allocation. */
+const readBuffer = Buffer.allocUnsafeSlow(65_536);
+
+/** One keep-alive connection to an engine; carries one exchange at a time. */
+export class EngineConnection implements MessageHandler, Deadline {
+  /** Until when it may stay idle; Infinity while it is in use. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  idleSinceMs = 0;
+  reused = false;
+
+  readonly #owner: ConnectionOwner;
+  readonly #socket: Socket;
+  readonly #parser: HttpParser;
+  readonly #tls: boolean;
+  #handler: ResponseHandler | null = null;
+  #informational = false;
+  #answerBegan = false;
+  #complete = false;
+  #cause: Error | null = null;
+  #closed = false;
+
+  constructor(origin: Origin, owner: ConnectionOwner, headLimits: HeadLimits, tls: EngineTls) {
+    this.#owner = owner;
+    this.#tls = origin.tls;
+    this.#parser = new HttpParser("response", this, headLimits);
+    const options = {
+      host: origin.hostname,
+      port: origin.port,
+      noDelay: true,
+      allowHalfOpen: true,
+      onread: { buffer: readBuffer, callback: (bytes: number) => this.#onRead(bytes) },
+    };
+    this.#socket = origin.tls ? connectTls({ ...options, ...tlsOptions(origin, tls) }) : connectTcp(options);
+    this.#socket.once(origin.tls ? "secureConnect" : "connect", () => owner.onConnected(this));
+    this.#socket.on("end", () => this.#onEndOfStream());
+    this.#socket.on("error", (cause: Error) => (this.#cause ??= cause));
+    this.#socket.once("close", () => this.#onClose());
+  }
+
+  /** False: closed, or closing. */
+  get usable(): boolean {
+    return !this.#closed;
+  }
+
+  /** Sends a request, head and body together. */
+  send(head: string, body: readonly Buffer[], handler: ResponseHandler): void {
+    this.#handler = handler;
+    this.#answerBegan = false;
+    this.#complete = false;
+    const socket = this.#socket;
+    let bodyBytes = 0;
+    for (const part of body) bodyBytes += part.length;
+    if (bodyBytes <= JOIN_BYTES) {
+      const joined = Buffer.allocUnsafe(head.length + bodyBytes);
+      let at = joined.write(head, 0, "latin1");
+      for (const part of body) at += part.copy(joined, at);
+      socket.write(joined);
+      return;
+    }
+    socket.cork();
+    socket.write(head, "latin1");
+    for (const part of body) socket.write(part);
+    socket.uncork();
+  }
+
+  /** Reads on after `onReadDone` returned false. */
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Closes at once, which tells the engine to stop working; the handler hears nothing more. */
+  abort(): void {
+    this.#handler = null;
+    this.#closed = true;
+    this.#socket.destroy();
+  }
+
+  onDeadline(): void {
+    this.#owner.onIdleTooLong(this);
+  }
+
+  // MessageHandler
+
+  onHead(parser: HttpParser): "body" | "no_body" | "refuse" {
+    this.#informational = parser.statusCode < 200;
+    // A switch of protocols was never asked for; another 1xx only announces the answer.
+    if (parser.statusCode === 101 || this.#handler === null) return "refuse";
+    return this.#informational ? "body" : this.#handler.onHead(parser);
+  }
+
+  onBody(bytes: Buffer, start: number, end: number): void {
+    this.#handler?.onBody(bytes, start, end);
+  }
+
+  onComplete(): boolean {
+    if (this.#informational) return false;
+    this.#complete = true;
+    return true;
+  }
+
+  #onRead(length: number): boolean {
+    // Bytes that nobody asked for: the next answer could not be told from them.
+    if (this.#handler === null) {
+      this.abort();
+      return false;
+    }
+    this.#answerBegan = true;
+    const result = this.#parser.execute(readBuffer, 0, length);
+    if (!result.ok) this.#lose(malformedAnswer(result.reason), false);
+    else if (this.#complete) this.#finish(result.used === length);
+    else return this.#handler?.onReadDone() ?? false;
+    return true;
+  }
+
+  #finish(nothingLeft: boolean): void {
+    const handler = this.#handler;
+    if (handler === null) return;
+    this.#handler = null;
+    // An engine may answer before it has read the whole request; what follows would then be read as its rest.
+    if (nothingLeft && this.#parser.keepAlive && this.#socket.writableLength === 0) {
+      this.reused = true;
+      this.#owner.onIdle(this, keepAliveSeconds(this.#parser.headers));
+    } else {
+      this.abort();
+    }
+    handler.onEnd();
+  }
+
+  #onEndOfStream(): void {
+    this.#closed = true;
+    if (this.#handler === null) {
+      this.#socket.destroy();
+      return;
+    }
+    const result = this.#parser.finish();
+    if (result.ok && this.#complete) {
+      this.#finish(false);
+      return;
+    }
+    if (this.#answerBegan || this.#tls) {
+      this.#lose(closedEarly(null), false);
+      return;
+    }
+    // Had the engine closed before it read the request, its kernel has refused the bytes by now, and a write of nothing
+    // fails. If it does not fail, the engine may have read the request and begun its work.
+    this.#socket.write(EMPTY, (refusal) => this.#lose(closedEarly(refusal ?? null), refusal instanceof Error));
+  }
+
+  #onClose(): void {
+    this.#closed = true;
+    this.#lose(closedEarly(this.#cause), false);
+    this.#parser.free();
+    this.#owner.onClosed(this, this.#cause);
+  }
+
+  #lose(error: RouterError, unread: boolean): void {
+    const handler = this.#handler;
+    this.abort();
+    handler?.onLost({ error, unread });
+  }
+}
+
+function keepAliveSeconds(headers: readonly string[]): number | null {
+  const value = headerValue(headers, "keep-alive");
+  const seconds = value === null ? null : /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,6})/iu.exec(value)?.[1];
+  return seconds === null || seconds === undefined ? null : Number(seconds);
+}
+
+function tlsOptions(origin: Origin, tls: EngineTls): Record<string, unknown> {
+  const isAddress = origin.hostname.includes(":") || /^[\d.]+$/u.test(origin.hostname);
+  return {
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    // A server name may not be an address.
+    ...(tls.servername === undefined
+      ? isAddress
+        ? {}
+        : { servername: origin.hostname }
+      : { servername: tls.servername }),
+    rejectUnauthorized: tls.rejectUnauthorized ?? true,
+    ALPNProtocols: ["http/1.1"],
+  };
+}

@@ -1,0 +1,276 @@
+import type { Clock } from "#src/determinism/clock.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+import type { Usage } from "#src/scheduler/outcome.ts";
+import { BodyTail } from "./bodyTail.ts";
+import type { Deadline, Deadlines } from "./deadlines.ts";
+import type { Downstream, Framing } from "./downstream.ts";
+import type { EngineConnection, Loss, ResponseHandler } from "./engineConnection.ts";
+import { answeredStatus, clientClosed, engineBusy, firstTokenTimeout, idleTimeout, totalTimeout } from "./failures.ts";
+import { endToEnd, headerValue } from "./headers.ts";
+import type { HttpParser } from "./httpParser.ts";
+import type { LegLimits } from "./legLimits.ts";
+import type { Acquisition, ConnectionReceiver, OriginPool } from "./originPool.ts";
+import { retryAfterMs } from "./retryAfter.ts";
+import { StreamObserver } from "./streamObserver.ts";
+import { NO_USAGE, readUsage } from "./usage.ts";
+import { UsageStripper } from "./usageStripper.ts";
+
+export interface LegOptions {
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly pool: OriginPool;
+  readonly method: string;
+  /** Request line and headers, complete. */
+  readonly head: string;
+  readonly body: readonly Buffer[];
+  readonly limits: LegLimits;
+  /** When the total limit passes; Infinity: never. */
+  readonly totalDeadlineMs: number;
+  readonly downstream: Downstream;
+  /** Headers that the router adds to the answer; the engine's own of the same name give way. */
+  readonly answerHeaders: (status: number) => readonly string[];
+  /** The usage chunk of the stream was asked for by the router, not by the client. */
+  readonly stripUsage: boolean;
+  readonly listener: LegListener;
+}
+
+export interface LegListener {
+  onFirstToken(nowMs: number): void;
+  /** `events` more came with one read, `gapMs` after the last (NaN for the first ones). */
+  onEvents(events: number, gapMs: number, nowMs: number): void;
+  /** Exactly once, unless the leg was aborted. */
+  onLegEnd(end: LegEnd): void;
+}
+
+/** How a leg ended. A `failed` one has closed its connection, by which engines notice that they may stop. */
+export type LegEnd =
+  | { readonly kind: "answered"; readonly status: number; readonly usage: Usage }
+  | {
+      readonly kind: "busy";
+      readonly status: number;
+      readonly error: RouterError;
+      readonly retryAfterMs: number | null;
+    }
+  | { readonly kind: "failed"; readonly error: RouterError }
+  | { readonly kind: "client_gone"; readonly error: RouterError };
+
+type Phase = "connecting" | "sent" | "streaming" | "paused" | "ended";
+
+/** Status codes by which an engine, or a proxy before it, says that this replica cannot serve just now. */
+const BUSY: ReadonlySet<number> = new Set([429, 503]);
+const UNSERVED: ReadonlySet<number> = new Set([502, 504]);
+const NO_BODY_STATUS: ReadonlySet<number> = new Set([204, 304]);
+
+/** One HTTP exchange with an engine, whose answer goes to the client as it comes. */
+export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
+  deadlineMs = Number.POSITIVE_INFINITY;
+  /** When the request was written; NaN before. */
+  sentMs = Number.NaN;
+  firstByteMs = Number.NaN;
+  lastByteMs = Number.NaN;
+  status = 0;
+  /** Set for a stream of events. */
+  stream: StreamObserver | null = null;
+
+  readonly #options: LegOptions;
+  #phase: Phase = "connecting";
+  #acquisition: Acquisition | null = null;
+  #connection: EngineConnection | null = null;
+  #triedFresh = false;
+  #stripper: UsageStripper | null = null;
+  #tail: BodyTail | null = null;
+  #drainAwaited = false;
+  #retryAfterMs: number | null = null;
+
+  constructor(options: LegOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#options.deadlines.watch(this);
+    this.deadlineMs = this.#options.totalDeadlineMs;
+    this.#acquire(false);
+  }
+
+  /** Closes the connection, which makes the engine stop. The listener hears nothing more. */
+  abort(): void {
+    if (this.#phase === "ended") return;
+    this.#phase = "ended";
+    this.#options.deadlines.unwatch(this);
+    this.#acquisition?.cancel();
+    this.#connection?.abort();
+    this.#connection = null;
+  }
+
+  /** Aborts and reports. */
+  fail(error: RouterError): void {
+    if (this.#phase === "ended") return;
+    this.abort();
+    this.#options.listener.onLegEnd({ kind: "failed", error });
+  }
+
+  #acquire(fresh: boolean): void {
+    const { pool, limits } = this.#options;
+    this.#acquisition = pool.acquire(this, limits.connectMs, fresh);
+  }
+
+  // ConnectionReceiver
+
+  onConnection(connection: EngineConnection): void {
+    const { clock, head, body, limits } = this.#options;
+    this.#acquisition = null;
+    this.#connection = connection;
+    this.#phase = "sent";
+    this.sentMs = clock.nowMs();
+    this.#limit(this.sentMs, limits.firstTokenMs);
+    connection.send(head, body, this);
+  }
+
+  onUnavailable(error: RouterError): void {
+    this.#acquisition = null;
+    this.fail(error);
+  }
+
+  // ResponseHandler
+
+  onHead(head: HttpParser): "body" | "no_body" {
+    const { clock, downstream, limits, method, answerHeaders, stripUsage } = this.#options;
+    const status = head.statusCode;
+    this.status = status;
+    this.firstByteMs = clock.nowMs();
+    const noBody = method === "HEAD" || NO_BODY_STATUS.has(status);
+    // Reported once this read is over: within a parser's callback its connection cannot be closed.
+    if (BUSY.has(status) || UNSERVED.has(status)) {
+      this.#retryAfterMs = retryAfterMs(head.headers, Date.now());
+      return noBody ? "no_body" : "body";
+    }
+
+    const streamed = status === 200 && /^text\/event-stream\b/iu.test(headerValue(head.headers, "content-type") ?? "");
+    if (streamed) {
+      this.stream = new StreamObserver();
+      if (stripUsage) this.#stripper = new UsageStripper();
+    } else {
+      this.#limit(this.firstByteMs, limits.idleMs);
+    }
+    const sized = headerValue(head.headers, "content-length") !== null && this.#stripper === null;
+    const framing: Framing = noBody ? "none" : sized ? "length" : "chunked";
+    const added = answerHeaders(status);
+    const dropped = new Set<string>();
+    if (!sized && !noBody) dropped.add("content-length");
+    for (let i = 0; i < added.length; i += 2) dropped.add((added[i] ?? "").toLowerCase());
+    downstream.start(status, [...endToEnd(head.headers, dropped), ...added], framing);
+    this.#phase = "streaming";
+    return noBody ? "no_body" : "body";
+  }
+
+  onBody(bytes: Buffer, start: number, end: number): void {
+    if (this.#phase !== "streaming") return;
+    const { downstream, clock } = this.#options;
+    const nowMs = clock.nowMs();
+    if (this.stream === null) (this.#tail ??= new BodyTail()).append(bytes, start, end);
+    else this.#observe(this.stream, bytes, start, end, nowMs);
+    this.lastByteMs = nowMs;
+    if (this.#stripper === null) downstream.write(bytes, start, end);
+    else this.#stripper.push(bytes, start, end, this.#emit);
+  }
+
+  onReadDone(): boolean {
+    if (this.#phase === "sent") {
+      // Status and headers of a refusal; its body is of no interest to anybody.
+      if (this.status !== 0) this.#refused();
+      return true;
+    }
+    if (this.#phase !== "streaming") return false;
+    const { downstream, limits } = this.#options;
+    const waiting = this.stream !== null && Number.isNaN(this.stream.firstTokenMs);
+    if (!waiting) this.#limit(this.lastByteMs, limits.idleMs);
+    if (downstream.flush()) return true;
+    this.#pause();
+    return false;
+  }
+
+  onEnd(): void {
+    this.#connection = null;
+    if (this.#phase === "sent") {
+      this.#refused();
+      return;
+    }
+    if (this.#phase === "ended") return;
+    const { deadlines, downstream, listener } = this.#options;
+    this.#phase = "ended";
+    deadlines.unwatch(this);
+    this.#stripper?.finish(this.#emit);
+    downstream.end();
+    const usage = this.stream?.usage() ?? (this.#tail === null ? NO_USAGE : readUsage(this.#tail.text()));
+    listener.onLegEnd({ kind: "answered", status: this.status, usage });
+  }
+
+  onLost(loss: Loss): void {
+    const reused = this.#connection?.reused ?? false;
+    this.#connection = null;
+    // The engine closed an idle connection just as it was taken, and certainly read nothing: not a failure of its own.
+    if (loss.unread && reused && !this.#triedFresh && this.#phase === "sent") {
+      this.#triedFresh = true;
+      this.#phase = "connecting";
+      this.deadlineMs = this.#options.totalDeadlineMs;
+      this.#acquire(true);
+      return;
+    }
+    this.fail(loss.error);
+  }
+
+  // Deadline
+
+  onDeadline(nowMs: number): void {
+    const { limits, totalDeadlineMs, downstream, listener } = this.#options;
+    if (nowMs >= totalDeadlineMs) this.fail(totalTimeout());
+    else if (this.#phase === "paused") {
+      // It is the client that stalls. It must not keep an engine's slot by reading nothing.
+      this.abort();
+      downstream.destroy();
+      listener.onLegEnd({ kind: "client_gone", error: clientClosed() });
+    } else if (this.#phase === "sent" || (this.stream !== null && Number.isNaN(this.stream.firstTokenMs))) {
+      this.fail(firstTokenTimeout(limits.firstTokenMs ?? 0));
+    } else this.fail(idleTimeout(limits.idleMs ?? 0));
+  }
+
+  #limit(fromMs: number, limitMs: number | null): void {
+    const { totalDeadlineMs } = this.#options;
+    this.deadlineMs = limitMs === null ? totalDeadlineMs : Math.min(totalDeadlineMs, fromMs + limitMs);
+  }
+
+  #emit = (bytes: Buffer, start: number, end: number): void => this.#options.downstream.write(bytes, start, end);
+
+  #observe(stream: StreamObserver, bytes: Buffer, start: number, end: number, nowMs: number): void {
+    const { listener } = this.#options;
+    const waiting = Number.isNaN(stream.firstTokenMs);
+    const events = stream.observe(bytes, start, end, nowMs);
+    if (events === 0) return;
+    if (waiting && !Number.isNaN(stream.firstTokenMs)) listener.onFirstToken(nowMs);
+    listener.onEvents(events, waiting ? Number.NaN : nowMs - this.lastByteMs, nowMs);
+  }
+
+  #pause(): void {
+    const { downstream, limits, clock } = this.#options;
+    this.#phase = "paused";
+    this.#limit(clock.nowMs(), limits.idleMs);
+    if (this.#drainAwaited) return;
+    this.#drainAwaited = true;
+    downstream.onDrain(() => {
+      if (this.#phase !== "paused") return;
+      this.#phase = "streaming";
+      this.#limit(clock.nowMs(), limits.idleMs);
+      this.#connection?.resume();
+    });
+  }
+
+  #refused(): void {
+    const { listener } = this.#options;
+    const { status } = this;
+    const after = this.#retryAfterMs;
+    this.abort();
+    if (BUSY.has(status))
+      listener.onLegEnd({ kind: "busy", status, error: engineBusy(status, after), retryAfterMs: after });
+    else listener.onLegEnd({ kind: "failed", error: answeredStatus(status) });
+  }
+}

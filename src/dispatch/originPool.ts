@@ -1,0 +1,190 @@
+import type { Deadline } from "./deadlines.ts";
+import { EngineConnection } from "./engineConnection.ts";
+import type { ConnectionOwner } from "./engineConnection.ts";
+import { connectTimeout, shuttingDown, tooManyWaiting, unreachable } from "./failures.ts";
+import type { Origin } from "./origin.ts";
+import type { UpstreamOptions } from "./upstreamOptions.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+
+/** Gets a connection or hears why not; exactly one of the two, possibly before `acquire` returns. */
+export interface ConnectionReceiver {
+  onConnection(connection: EngineConnection): void;
+  onUnavailable(error: RouterError): void;
+}
+
+/**
+ * A connection idle for longer than this is handed out one turn of the event loop later: if the engine's FIN has
+ * arrived in the meantime it is seen before a request is written into a closed connection.
+ */
+const CHECK_AFTER_IDLE_MS = 20;
+
+/** Keep-alive connections to one engine: bounded, the most recently used first, the rest left to grow old. */
+export class OriginPool implements ConnectionOwner {
+  readonly origin: Origin;
+  readonly #options: UpstreamOptions;
+  readonly #onEmpty: () => void;
+  readonly #idle: EngineConnection[] = [];
+  readonly #connecting = new Map<EngineConnection, Acquisition>();
+  readonly #waiting = new Set<Acquisition>();
+  readonly #all = new Set<EngineConnection>();
+
+  constructor(origin: Origin, options: UpstreamOptions, onEmpty: () => void) {
+    this.origin = origin;
+    this.#options = options;
+    this.#onEmpty = onEmpty;
+  }
+
+  get connections(): number {
+    return this.#all.size;
+  }
+
+  /** `fresh`: a new connection even where an idle one is at hand. */
+  acquire(receiver: ConnectionReceiver, connectMs: number | null, fresh = false): Acquisition | null {
+    const { clock } = this.#options;
+    const idle = fresh ? undefined : this.#idle.pop();
+    if (idle !== undefined && clock.nowMs() - idle.idleSinceMs < CHECK_AFTER_IDLE_MS) {
+      idle.deadlineMs = Number.POSITIVE_INFINITY;
+      receiver.onConnection(idle);
+      return null;
+    }
+    const acquisition = new Acquisition(this, receiver, connectMs, clock.nowMs());
+    if (idle !== undefined) this.#check(idle, acquisition);
+    else this.#open(acquisition);
+    return acquisition;
+  }
+
+  /** @internal Called by an acquisition that is given up or has waited too long. */
+  forget(acquisition: Acquisition): void {
+    this.#waiting.delete(acquisition);
+    this.#options.deadlines.unwatch(acquisition);
+    for (const [connection, waiter] of this.#connecting) {
+      if (waiter !== acquisition) continue;
+      this.#connecting.delete(connection);
+      connection.abort();
+    }
+  }
+
+  close(): void {
+    for (const acquisition of [...this.#waiting, ...this.#connecting.values()]) acquisition.fail(shuttingDown());
+    for (const connection of this.#all) connection.abort();
+  }
+
+  #check(connection: EngineConnection, acquisition: Acquisition): void {
+    connection.deadlineMs = Number.POSITIVE_INFINITY;
+    setImmediate(() => {
+      if (acquisition.settled) this.#keep(connection);
+      else if (connection.usable) this.#give(connection, acquisition);
+      else this.#open(acquisition);
+    });
+  }
+
+  #open(acquisition: Acquisition): void {
+    const { deadlines, maxConnections, maxWaiting, headLimits, tls } = this.#options;
+    if (this.#all.size >= maxConnections) {
+      if (this.#waiting.size >= maxWaiting) {
+        acquisition.fail(tooManyWaiting());
+        return;
+      }
+      this.#waiting.add(acquisition);
+    } else {
+      const connection = new EngineConnection(this.origin, this, headLimits, tls);
+      this.#all.add(connection);
+      this.#connecting.set(connection, acquisition);
+      deadlines.watch(connection);
+    }
+    deadlines.watch(acquisition);
+  }
+
+  #give(connection: EngineConnection, acquisition: Acquisition): void {
+    this.#waiting.delete(acquisition);
+    this.#options.deadlines.unwatch(acquisition);
+    connection.deadlineMs = Number.POSITIVE_INFINITY;
+    acquisition.succeed(connection);
+  }
+
+  #keep(connection: EngineConnection): void {
+    if (!connection.usable) return;
+    const [next] = this.#waiting;
+    if (next === undefined) this.#idle.push(connection);
+    else this.#give(connection, next);
+  }
+
+  // ConnectionOwner
+
+  onConnected(connection: EngineConnection): void {
+    const acquisition = this.#connecting.get(connection);
+    if (acquisition === undefined) return;
+    this.#connecting.delete(connection);
+    this.#give(connection, acquisition);
+  }
+
+  onIdle(connection: EngineConnection, keepAliveSeconds: number | null): void {
+    const { clock, idleMs } = this.#options;
+    // The engine's own figure counts from its last byte; a fifth of it is left for the way and for a busy loop.
+    const limitMs = keepAliveSeconds === null ? idleMs : Math.min(idleMs, keepAliveSeconds * 800);
+    connection.idleSinceMs = clock.nowMs();
+    connection.deadlineMs = connection.idleSinceMs + limitMs;
+    this.#keep(connection);
+  }
+
+  onIdleTooLong(connection: EngineConnection): void {
+    connection.abort();
+    const at = this.#idle.indexOf(connection);
+    if (at >= 0) this.#idle.splice(at, 1);
+  }
+
+  onClosed(connection: EngineConnection, cause: Error | null): void {
+    this.#all.delete(connection);
+    this.#options.deadlines.unwatch(connection);
+    const at = this.#idle.indexOf(connection);
+    if (at >= 0) this.#idle.splice(at, 1);
+    const acquisition = this.#connecting.get(connection);
+    this.#connecting.delete(connection);
+    acquisition?.fail(unreachable(cause ?? new Error("closed while connecting")));
+    const [next] = this.#waiting;
+    if (next !== undefined) {
+      this.#waiting.delete(next);
+      this.#open(next);
+    }
+    if (this.#all.size === 0) this.#onEmpty();
+  }
+}
+
+/** Somebody's wait for a connection. */
+export class Acquisition implements Deadline {
+  deadlineMs: number;
+  settled = false;
+  readonly #pool: OriginPool;
+  readonly #receiver: ConnectionReceiver;
+  readonly #connectMs: number | null;
+
+  constructor(pool: OriginPool, receiver: ConnectionReceiver, connectMs: number | null, nowMs: number) {
+    this.#pool = pool;
+    this.#receiver = receiver;
+    this.#connectMs = connectMs;
+    this.deadlineMs = connectMs === null ? Number.POSITIVE_INFINITY : nowMs + connectMs;
+  }
+
+  cancel(): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#pool.forget(this);
+  }
+
+  onDeadline(): void {
+    this.fail(connectTimeout(this.#connectMs ?? 0));
+  }
+
+  /** @internal */
+  succeed(connection: EngineConnection): void {
+    this.settled = true;
+    this.#receiver.onConnection(connection);
+  }
+
+  /** @internal */
+  fail(error: RouterError): void {
+    if (this.settled) return;
+    this.cancel();
+    this.#receiver.onUnavailable(error);
+  }
+}

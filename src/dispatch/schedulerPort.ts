@@ -1,0 +1,36 @@
+import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
+import type { EngineProfile } from "#src/engines/engineAdapter.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+
+/** What carrying needs to know of a placement; the scheduler's own says more. */
+export interface Placed {
+  readonly replica: {
+    readonly id: string;
+    readonly endpoint: Pick<EngineEndpoint, "url" | "apiKey">;
+    readonly rank: number | null;
+    readonly profile: Pick<EngineProfile, "kind"> | null;
+  };
+}
+
+export interface PlaceOptions {
+  /** 1 is the first. */
+  readonly attempt: number;
+  /** Ids of replicas that failed this request. */
+  readonly excluded: ReadonlySet<string>;
+  readonly streamed: boolean;
+  /** The replica was removed or restarted before a token was seen. */
+  readonly onLost: () => void;
+}
+
+/** What carrying asks of the scheduler, which satisfies it as it is. */
+export interface SchedulerPort<P extends Placed, T> {
+  /** Settles exactly once, perhaps before it returns. */
+  submit(request: RouteRequest, nowMs: number, settle: (result: P | RouterError) => void, options: PlaceOptions): T;
+  cancel(ticket: T, nowMs: number): void;
+  firstToken(placement: P, nowMs: number): void;
+  progress(placement: P, outputTokens: number, nowMs: number): void;
+  /** Exactly once per placement. */
+  finish(placement: P, outcome: AttemptOutcome, nowMs: number): void;
+}

@@ -1,0 +1,159 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { Downstream, Framing } from "#src/dispatch/downstream.ts";
+
+/** What the request decides about its answer. */
+export interface AnswerTerms {
+  readonly minorVersion: number;
+  readonly head: boolean;
+  /** The client would send another request over this connection. */
+  readonly keepAlive: boolean;
+}
+
+interface Piece {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+const LAST_CHUNK = "0\r\n\r\n";
+/** A header value that would end its line: a router's own mistake, for llhttp lets none pass. */
+const UNSAFE = /[^\t\u0020-\u007e\u0080-\u00ff]/u;
+
+/**
+ * One answer to a client. Head, frames and the body bytes of one read leave as one buffer and one write: a small answer
+ * costs one system call, an event of a stream one.
+ */
+export class ResponseWriter implements Downstream {
+  started = false;
+  readonly #socket: Socket;
+  readonly #terms: AnswerTerms;
+  readonly #draining: () => boolean;
+  readonly #finished: (reusable: boolean) => void;
+  #open = true;
+  #close = false;
+  #framing: Framing = "none";
+  /** Bytes that a body of known length still lacks. */
+  #left = 0;
+  #head = "";
+  #pieces: Piece[] = [];
+  #pieceBytes = 0;
+  #drained: (() => void) | null = null;
+  #gone: (() => void) | null = null;
+
+  constructor(socket: Socket, terms: AnswerTerms, draining: () => boolean, finished: (reusable: boolean) => void) {
+    this.#socket = socket;
+    this.#terms = terms;
+    this.#draining = draining;
+    this.#finished = finished;
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  start(status: number, headers: readonly string[], framing: Framing): void {
+    if (!this.#open || this.started) return;
+    const { minorVersion, head, keepAlive } = this.#terms;
+    // HTTP/1.0 knows no chunks: the body ends with the connection.
+    const unframed = framing === "chunked" && minorVersion === 0;
+    this.#close = !keepAlive || unframed || this.#draining();
+    this.#framing = head || unframed ? "none" : framing;
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n`;
+    let dated = false;
+    for (let i = 0; i + 1 < headers.length; i += 2) {
+      const name = headers[i] ?? "";
+      const value = headers[i + 1] ?? "";
+      if (UNSAFE.test(value)) throw new TypeError(`header ${name} has a value that cannot be sent`);
+      if (name.length === 4 && name.toLowerCase() === "date") dated = true;
+      else if (name.length === 14 && name.toLowerCase() === "content-length") this.#left = Number(value);
+      text += `${name}: ${value}\r\n`;
+    }
+    if (!dated) text += `Date: ${httpDate()}\r\n`;
+    if (framing === "chunked" && !unframed) text += "Transfer-Encoding: chunked\r\n";
+    if (this.#close) text += "Connection: close\r\n";
+    else if (minorVersion === 0) text += "Connection: keep-alive\r\n";
+    this.#head = `${text}\r\n`;
+    this.started = true;
+  }
+
+  write(bytes: Buffer, start = 0, end = bytes.length): void {
+    if (!this.#open || start === end || this.#terms.head) return;
+    this.#pieces.push({ bytes, start, end });
+    this.#pieceBytes += end - start;
+  }
+
+  flush(): boolean {
+    if (!this.#open) return true;
+    return this.#send("");
+  }
+
+  end(): void {
+    if (!this.#open) return;
+    this.#send(this.#framing === "chunked" ? LAST_CHUNK : "");
+    this.#open = false;
+    // A body shorter or longer than announced has spoilt the connection.
+    this.#finished(!this.#close && !(this.#framing === "length" && this.#left !== 0));
+  }
+
+  destroy(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#pieces = [];
+    this.#socket.destroy();
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drained = listener;
+  }
+
+  onGone(listener: () => void): void {
+    this.#gone = listener;
+  }
+
+  /** The connection: what was sent has been taken. */
+  drained(): void {
+    if (this.#open) this.#drained?.();
+  }
+
+  /** The connection: the client has left. */
+  gone(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#pieces = [];
+    this.#gone?.();
+  }
+
+  /** `last`: what ends the body. Returns false when the client does not keep up. */
+  #send(last: string): boolean {
+    const before =
+      this.#framing === "chunked" && this.#pieceBytes > 0
+        ? `${this.#head}${this.#pieceBytes.toString(16)}\r\n`
+        : this.#head;
+    const after = this.#framing === "chunked" && this.#pieceBytes > 0 ? `\r\n${last}` : last;
+    const length = before.length + this.#pieceBytes + after.length;
+    if (length === 0) return !this.#socket.writableNeedDrain;
+    const bytes = Buffer.allocUnsafe(length);
+    let at = before.length === 0 ? 0 : bytes.write(before, 0, "latin1");
+    for (const piece of this.#pieces) at += piece.bytes.copy(bytes, at, piece.start, piece.end);
+    if (after.length > 0) bytes.write(after, at, "latin1");
+    if (this.#framing === "length") this.#left -= this.#pieceBytes;
+    this.#head = "";
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return this.#socket.write(bytes);
+  }
+}
+
+let dateText = "";
+let dateSecond = 0;
+
+/** IMF-fixdate of now; made once a second. */
+function httpDate(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = new Date(second * 1000).toUTCString();
+  }
+  return dateText;
+}

@@ -1,0 +1,225 @@
+import type { Socket } from "node:net";
+import type { Deadline } from "#src/dispatch/deadlines.ts";
+import { headerValue } from "#src/dispatch/headers.ts";
+import { HttpParser } from "#src/dispatch/httpParser.ts";
+import type { MessageHandler } from "#src/dispatch/httpParser.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
+import { BodyCollector } from "./bodyCollector.ts";
+import { HttpHead } from "./httpRequest.ts";
+import type { HttpServerOptions } from "./httpServer.ts";
+import {
+  badRequest,
+  bodyTooLarge,
+  checkHead,
+  contentLength,
+  headersTooLarge,
+  originForm,
+  requestTimeout,
+} from "./requestCheck.ts";
+import { ResponseWriter } from "./responseWriter.ts";
+
+/** Bytes of later requests that a client may send ahead while one is answered; then it is not read any further. */
+const AHEAD_MAX_BYTES = 65_536;
+/** How long a refused client is still listened to, so that it can read why: a reset would take the answer with it. */
+const LINGER_MS = 2000;
+
+const NOTHING = Buffer.alloc(0);
+
+type State = "idle" | "receiving" | "answering" | "lingering" | "closed";
+
+/** One client connection: one request after the other. */
+export class ServerConnection implements MessageHandler, Deadline {
+  deadlineMs: number;
+  readonly #options: HttpServerOptions;
+  readonly #socket: Socket;
+  readonly #parser: HttpParser;
+  readonly #draining: () => boolean;
+  readonly #remoteAddress: string;
+  #state: State = "idle";
+  #beganMs = 0;
+  #head: HttpHead | null = null;
+  #body: BodyCollector | null = null;
+  #complete = false;
+  #refusal: RouterError | null = null;
+  #writer: ResponseWriter | null = null;
+  #ahead: Buffer[] = [];
+  #aheadBytes = 0;
+
+  constructor(socket: Socket, options: HttpServerOptions, draining: () => boolean, closed: () => void) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#draining = draining;
+    this.#remoteAddress = socket.remoteAddress ?? "";
+    this.#parser = new HttpParser("request", this, options.limits);
+    this.deadlineMs = options.clock.nowMs() + options.limits.headersMs;
+    options.deadlines.watch(this);
+    socket.on("data", (bytes: Buffer) => this.#onData(bytes));
+    socket.on("drain", () => this.#writer?.drained());
+    // A client that stops sending has left: none that speaks HTTP half-closes, and a prompt is too dear to find out.
+    socket.on("end", () => this.#onEnd());
+    socket.on("error", () => this.#destroy());
+    socket.on("close", () => {
+      this.#destroy();
+      this.#parser.free();
+      options.deadlines.unwatch(this);
+      closed();
+    });
+  }
+
+  /** Closes it if no request is under way; else its answer will say that it closes. */
+  drain(): void {
+    if (this.#state === "idle") this.#destroy();
+  }
+
+  destroy(): void {
+    this.#destroy();
+  }
+
+  onDeadline(): void {
+    if (this.#state === "receiving") this.#refuse(requestTimeout());
+    else this.#destroy();
+  }
+
+  // MessageHandler
+
+  onHead(parser: HttpParser): "body" | "refuse" {
+    const { limits, clock, admit } = this.#options;
+    const bodyBytes = contentLength(parser);
+    this.#refusal = checkHead(parser, limits.maxBodyBytes);
+    if (this.#refusal === null) {
+      this.#head = new HttpHead({
+        method: parser.method,
+        target: originForm(parser.target) ?? "/",
+        headers: parser.headers,
+        remoteAddress: this.#remoteAddress,
+        bodyBytes,
+        arrivedMs: clock.nowMs(),
+      });
+      this.#refusal = admit(this.#head);
+    }
+    if (this.#refusal !== null) return "refuse";
+    this.#body = bodyBytes === 0 ? null : new BodyCollector(bodyBytes, limits.maxBodyBytes);
+    if (parser.minorVersion === 1 && headerValue(parser.headers, "expect") !== null) {
+      this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    return "body";
+  }
+
+  onBody(bytes: Buffer, start: number, end: number): void {
+    if (this.#refusal === null && this.#body?.add(bytes, start, end) === false) {
+      this.#refusal = bodyTooLarge(this.#options.limits.maxBodyBytes);
+    }
+  }
+
+  onComplete(): boolean {
+    this.#complete = true;
+    return true;
+  }
+
+  #onData(bytes: Buffer): void {
+    if (this.#state === "answering") this.#keepAhead(bytes);
+    else if (this.#state === "idle" || this.#state === "receiving") this.#receive(bytes);
+  }
+
+  #receive(bytes: Buffer): void {
+    const result = this.#parser.execute(bytes, 0, bytes.length);
+    if (this.#refusal !== null) this.#refuse(this.#refusal);
+    else if (!result.ok) this.#refuse(result.tooLarge ? headersTooLarge() : badRequest(`Not HTTP: ${result.reason}.`));
+    else if (this.#complete) {
+      if (result.used < bytes.length) this.#keepAhead(bytes.subarray(result.used));
+      this.#answer();
+    } else if (this.#parser.inMessage) this.#awaitRest();
+  }
+
+  #awaitRest(): void {
+    const { limits, clock } = this.#options;
+    if (this.#state === "idle") {
+      this.#state = "receiving";
+      this.#beganMs = clock.nowMs();
+    }
+    this.deadlineMs = this.#beganMs + (this.#head === null ? limits.headersMs : limits.requestMs);
+  }
+
+  #onEnd(): void {
+    // While lingering it is the answer to our own closing; what is left to send still goes out.
+    if (this.#state !== "lingering" || this.#socket.writableFinished) this.#destroy();
+  }
+
+  #keepAhead(bytes: Buffer): void {
+    this.#ahead.push(bytes);
+    this.#aheadBytes += bytes.length;
+    if (this.#aheadBytes > AHEAD_MAX_BYTES) this.#socket.pause();
+  }
+
+  #answer(): void {
+    const head = this.#head;
+    if (head === null) return;
+    const body = this.#body?.body() ?? NOTHING;
+    this.#state = "answering";
+    this.deadlineMs = Number.POSITIVE_INFINITY;
+    this.#head = null;
+    this.#body = null;
+    this.#complete = false;
+    const writer = this.#newWriter(head.method === "HEAD", this.#parser.keepAlive);
+    this.#writer = writer;
+    this.#options.handle({ head, body }, writer);
+  }
+
+  #newWriter(head: boolean, keepAlive: boolean): ResponseWriter {
+    const terms = { minorVersion: this.#parser.minorVersion ?? 1, head, keepAlive };
+    return new ResponseWriter(this.#socket, terms, this.#draining, (reusable) => this.#onAnswered(reusable));
+  }
+
+  #onAnswered(reusable: boolean): void {
+    if (this.#state !== "answering") return;
+    this.#writer = null;
+    if (!reusable) {
+      this.#linger();
+      return;
+    }
+    this.#state = "idle";
+    this.deadlineMs = this.#options.clock.nowMs() + this.#options.limits.keepAliveMs;
+    // Not at once: this may run within an engine connection's parser.
+    if (this.#aheadBytes > 0) setImmediate(() => this.#next());
+  }
+
+  /** Goes on with what came while the last request was answered. */
+  #next(): void {
+    if (this.#state !== "idle" || this.#aheadBytes === 0) return;
+    const bytes = Buffer.concat(this.#ahead);
+    this.#ahead = [];
+    this.#aheadBytes = 0;
+    this.#socket.resume();
+    this.#receive(bytes);
+  }
+
+  /** Answers what is no acceptable request, and closes. */
+  #refuse(error: RouterError): void {
+    const { status, headers, body } = this.#options.render(error);
+    const bytes = Buffer.from(body);
+    const writer = this.#newWriter(this.#parser.method === "HEAD", false);
+    this.#state = "answering";
+    writer.start(status, [...Object.entries(headers).flat(), "content-length", String(bytes.length)], "length");
+    writer.write(bytes);
+    writer.end();
+  }
+
+  /** Nothing more will be answered: sends what is left, and reads on for a while without listening. */
+  #linger(): void {
+    this.#state = "lingering";
+    this.#ahead = [];
+    this.deadlineMs = this.#options.clock.nowMs() + LINGER_MS;
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  #destroy(): void {
+    if (this.#state === "closed") return;
+    const writer = this.#writer;
+    this.#state = "closed";
+    this.#writer = null;
+    this.#ahead = [];
+    this.#socket.destroy();
+    writer?.gone();
+  }
+}
