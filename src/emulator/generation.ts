@@ -1,0 +1,204 @@
+import { blockHashes, textSeed, tokensSeed } from "./tokens/blockHashes.ts";
+import { drawAnswerTokens } from "./tokens/outputLength.ts";
+import { pseudoText, pseudoToken } from "./tokens/pseudoText.ts";
+import { TokenBuffer } from "./tokens/tokenBuffer.ts";
+import type { EngineLoop, RunningSequence, SequenceSink } from "./engineLoop.ts";
+import type { ResolvedOptions } from "./engineOptions.ts";
+import type { RequestPhase } from "./requestLog.ts";
+
+/** What a request asks of the model. */
+export interface GenerationRequest {
+  readonly prompts: readonly Uint32Array[];
+  /** Choices per prompt (`n`). */
+  readonly choicesPerPrompt: number;
+  /** Null: as long as the answer happens to be; 0: no answer (embeddings). */
+  readonly maxTokens: number | null;
+  readonly minTokens: number;
+  readonly ignoreEnd: boolean;
+  readonly stop: readonly string[];
+  readonly adapter: string | null;
+  readonly salt: string | null;
+  readonly priority: number;
+  readonly readsCache: boolean;
+}
+
+/** Told as tokens come. */
+export interface GenerationListener {
+  token(choice: Choice): void;
+  /** All choices have ended. */
+  done(): void;
+}
+
+/** One answer to one prompt. Its text is known from the start; the engine only says when each token is there. */
+export class Choice {
+  readonly index: number;
+  readonly prompt: Uint32Array;
+  readonly plannedTokens: number;
+  readonly finishReason: "length" | "stop";
+  readonly stopReason: string | null;
+  tokens = 0;
+  readonly #seed: number;
+  /** Where the text is cut off because of a stop string. */
+  readonly #textEnd: number;
+
+  constructor(index: number, prompt: Uint32Array, seed: number, plan: AnswerPlan) {
+    this.index = index;
+    this.prompt = prompt;
+    this.#seed = seed;
+    this.plannedTokens = plan.tokens;
+    this.finishReason = plan.finishReason;
+    this.stopReason = plan.stopReason;
+    this.#textEnd = plan.textEnd;
+  }
+
+  get ended(): boolean {
+    return this.tokens === this.plannedTokens;
+  }
+
+  /** Text of the latest token. */
+  get piece(): string {
+    const at = this.tokens - 1;
+    return pseudoToken(this.#seed, at).slice(0, Math.max(0, this.#textEnd - at * 4));
+  }
+
+  /** Text so far. */
+  get text(): string {
+    return pseudoText(this.#seed, this.tokens).slice(0, this.#textEnd);
+  }
+
+  /** Tokens of prompt and answer together, as the next turn would send them. */
+  allTokens(): Uint32Array {
+    const answer = new TokenBuffer();
+    answer.addText(pseudoText(this.#seed, this.plannedTokens));
+    const all = new Uint32Array(this.prompt.length + answer.length);
+    all.set(this.prompt);
+    all.set(answer.tokens, this.prompt.length);
+    return all;
+  }
+}
+
+interface AnswerPlan {
+  readonly tokens: number;
+  readonly finishReason: "length" | "stop";
+  readonly stopReason: string | null;
+  readonly textEnd: number;
+}
+
+/** One request's sequences on one engine, from submission to the last token or the abort. */
+export class Generation {
+  readonly choices: readonly Choice[];
+  readonly promptTokens: number;
+  readonly #loop: EngineLoop;
+  readonly #sequences: readonly RunningSequence[];
+  readonly #listener: GenerationListener;
+  readonly #choicesPerPrompt: number;
+  #open: number;
+  #ended = false;
+
+  constructor(loop: EngineLoop, options: ResolvedOptions, request: GenerationRequest, listener: GenerationListener) {
+    this.#loop = loop;
+    this.#listener = listener;
+    this.#choicesPerPrompt = request.choicesPerPrompt;
+    this.choices = planChoices(options, request);
+    this.promptTokens = request.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
+    this.#open = this.choices.length;
+    this.#sequences = loop.submit(
+      this.choices.map((choice) => ({
+        promptTokens: choice.prompt.length,
+        outputTokens: choice.plannedTokens,
+        hashes: blockHashes(choice.allTokens(), options.blockTokens, request),
+        adapter: request.adapter,
+        priority: request.priority,
+        readsCache: request.readsCache,
+        owner: this.#sinkOf(choice),
+      })),
+    );
+  }
+
+  get outputTokens(): number {
+    return this.choices.reduce((sum, choice) => sum + choice.tokens, 0);
+  }
+
+  /** Prompt tokens found cached; further choices of a prompt find it cached by the first, which does not count. */
+  get cachedTokens(): number {
+    return this.#sequences.reduce(
+      (sum, sequence, at) => (at % this.#choicesPerPrompt === 0 ? sum + sequence.cachedTokens : sum),
+      0,
+    );
+  }
+
+  get phase(): RequestPhase {
+    if (this.choices.some((choice) => choice.tokens > 0)) return "decode";
+    return this.#sequences.some((sequence) => sequence.firstScheduledMs !== null) ? "prefill" : "queued";
+  }
+
+  get sequences(): readonly RunningSequence[] {
+    return this.#sequences;
+  }
+
+  /** Stops what still runs; the listener hears nothing more. False if everything had ended. */
+  abort(): boolean {
+    if (this.#ended) return false;
+    this.#ended = true;
+    for (const sequence of this.#sequences) this.#loop.abort(sequence);
+    return true;
+  }
+
+  #sinkOf(choice: Choice): SequenceSink {
+    return {
+      token: () => {
+        if (this.#ended) return;
+        choice.tokens++;
+        this.#listener.token(choice);
+      },
+      finished: () => {
+        if (this.#ended || --this.#open > 0) return;
+        this.#ended = true;
+        this.#listener.done();
+      },
+    };
+  }
+}
+
+function planChoices(options: ResolvedOptions, request: GenerationRequest): Choice[] {
+  const adapterSeed = textSeed(request.adapter ?? "");
+  return request.prompts.flatMap((prompt, promptIndex) =>
+    Array.from({ length: request.choicesPerPrompt }, (_, choiceIndex) => {
+      const seed = tokensSeed(prompt, adapterSeed + choiceIndex);
+      const index = promptIndex * request.choicesPerPrompt + choiceIndex;
+      return new Choice(index, prompt, seed, planAnswer(options, request, prompt.length, seed));
+    }),
+  );
+}
+
+function planAnswer(
+  options: ResolvedOptions,
+  request: GenerationRequest,
+  promptTokens: number,
+  seed: number,
+): AnswerPlan {
+  const room = Math.max(1, options.maxModelTokens - promptTokens);
+  const limit = Math.min(request.maxTokens ?? room, room);
+  const drawn = Math.max(request.minTokens, drawAnswerTokens(options.answerLength, seed));
+  const mayStop = !request.ignoreEnd && (request.maxTokens === null || options.stopsBeforeLimit);
+  const stopped = mayStop && drawn <= limit;
+  const plan: AnswerPlan = {
+    tokens: stopped ? drawn : limit,
+    finishReason: stopped ? "stop" : "length",
+    stopReason: null,
+    textEnd: Infinity,
+  };
+  return request.stop.length === 0 ? plan : cutAtStop(plan, request.stop, seed);
+}
+
+function cutAtStop(plan: AnswerPlan, stop: readonly string[], seed: number): AnswerPlan {
+  const text = pseudoText(seed, plan.tokens);
+  let cut = plan;
+  for (const stopReason of stop) {
+    const textEnd = stopReason === "" ? -1 : text.indexOf(stopReason);
+    if (textEnd === -1 || textEnd >= cut.textEnd) continue;
+    const tokens = Math.max(1, Math.ceil((textEnd + stopReason.length) / 4));
+    cut = { tokens, finishReason: "stop", stopReason, textEnd };
+  }
+  return cut;
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { EngineContext } from "../engineContext.ts";
+import type { RequestFaults } from "../faults.ts";
+import { Exchange } from "./exchange.ts";
+import { findRoute, type RouteKind } from "./routes.ts";
+import { VllmError } from "./vllmError.ts";
+
+/** The listening socket of one emulated engine. It can be closed and opened again at the same port. */
+export class EngineServer {
+  readonly #context: EngineContext;
+  readonly #host: string;
+  #port: number;
+  #server: Server | null = null;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+    this.#host = context.options.host;
+    this.#port = context.options.port;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get isOpen(): boolean {
+    return this.#server !== null;
+  }
+
+  async open(): Promise<void> {
+    if (this.#server !== null) return;
+    const server = createServer({ keepAliveTimeout: this.#context.options.keepAliveMs, keepAliveTimeoutBuffer: 0 });
+    server.requestTimeout = 0;
+    server.on("request", (request, response) => void this.#serve(request, response));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(this.#port, this.#host, resolve);
+    });
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  /** Closes the listening socket and cuts every connection. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === null) return;
+    this.#server = null;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = new URL(request.url ?? "/", "http://engine").pathname;
+    const method = request.method ?? "GET";
+    // uvicorn sends neither Connection nor Keep-Alive.
+    response.removeHeader("connection");
+    response.setHeader("server", "uvicorn");
+    response.setHeader("vary", "Origin");
+    const body = await collectBody(request);
+    if (body === null) return;
+    this.#context.received.add({ method, path, headers: { ...request.headers }, body });
+
+    const found = findRoute(method, path);
+    const header = request.headers["x-request-id"];
+    const requestId = typeof header === "string" && header !== "" ? header : randomBytes(8).toString("hex");
+    const faults = this.#faultsFor(typeof found === "string" ? "control" : found.kind);
+    const exchange = new Exchange({ request, response, path, body, requestId }, this.#context, faults);
+    if (faults.hang !== null) return;
+    this.#count(method, typeof found === "string" ? "none" : path, response);
+    try {
+      if (faults.error !== null) throw emulatedError(faults.error);
+      if (found === "unknown path") exchange.answerJson({ detail: "Not Found" }, 404);
+      else if (found === "other method") exchange.answerJson({ detail: "Method Not Allowed" }, 405);
+      else found.route(exchange);
+    } catch (error) {
+      answerError(exchange, error);
+    }
+  }
+
+  #faultsFor(kind: RouteKind): RequestFaults {
+    const none: RequestFaults = { hang: null, error: null, dieAfterTokens: null, stallAfterTokens: null };
+    if (kind === "emulator") return none;
+    if (kind === "model") return this.#context.faults.nextRequest();
+    const { hang, error } = this.#context.faults.current;
+    return { ...none, hang: hang === "all" ? hang : null, error: error?.scope === "all" ? error : null };
+  }
+
+  #count(method: string, handler: string, response: ServerResponse): void {
+    const { httpRequests } = this.#context.incarnation;
+    response.once("finish", () => {
+      const key = `${method} ${handler} ${Math.floor(response.statusCode / 100)}xx`;
+      httpRequests.set(key, (httpRequests.get(key) ?? 0) + 1);
+    });
+  }
+}
+
+/** The whole body, or null if the client left before it was there. */
+async function collectBody(request: IncomingMessage): Promise<Buffer | null> {
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of request) parts.push(part as Buffer);
+  } catch {
+    return null;
+  }
+  return Buffer.concat(parts);
+}
+
+function emulatedError(fault: NonNullable<RequestFaults["error"]>): VllmError {
+  const type = fault.status === 503 ? "ServiceUnavailableError" : "InternalServerError";
+  return new VllmError(fault.status, fault.message, type, null, fault.retryAfterSeconds);
+}
+
+function answerError(exchange: Exchange, caught: unknown): void {
+  const error = caught instanceof VllmError ? caught : new VllmError(500, String(caught), "InternalServerError", null);
+  if (error.retryAfterSeconds !== undefined) exchange.response.setHeader("retry-after", error.retryAfterSeconds);
+  exchange.answer(error.status, "application/json", error.body);
+}

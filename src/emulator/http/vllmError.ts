@@ -1,0 +1,28 @@
+/** An answer of 4xx or 5xx in vLLM's shape. Thrown by routes, sent by the server. */
+export class VllmError extends Error {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(status: number, message: string, type: string, param: string | null, retryAfterSeconds?: number) {
+    super(message);
+    this.status = status;
+    this.body = JSON.stringify({ error: { message, type, param, code: status } });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** A value that the model's parameters do not allow. */
+export function badRequest(message: string, param: string | null = null): VllmError {
+  return new VllmError(400, message, "BadRequestError", param);
+}
+
+/** A body that is not what the route takes, as pydantic reports it. */
+export function invalidBody(detail: string, param: string | null): VllmError {
+  return new VllmError(400, `1 validation error:\n  ${detail}`, "Bad Request", param);
+}
+
+export function unknownModel(model: string, served: readonly string[]): VllmError {
+  const message = `The model \`${model}\` does not exist. Valid aliases: ${served.join(", ")}.`;
+  return new VllmError(404, message, "NotFoundError", "model");
+}

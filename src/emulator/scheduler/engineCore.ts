@@ -1,0 +1,361 @@
+import type { StepTimes } from "#src/hardware/stepTimes.ts";
+import { AdapterSlots } from "./adapterSlots.ts";
+import { BlockPool, type CacheListener } from "./blockPool.ts";
+import { Sequence, type SequenceSpec } from "./sequence.ts";
+import { StepCost } from "./stepCost.ts";
+import { WaitingQueue } from "./waitingQueue.ts";
+
+export interface EngineCoreOptions {
+  readonly times: StepTimes;
+  readonly kvBlocks: number;
+  readonly blockTokens: number;
+  /** Batch slots (vLLM's `max_num_seqs`). */
+  readonly maxRunning: number;
+  /** Token budget of one step (vLLM's `max_num_batched_tokens`); longer prompts are computed in chunks. */
+  readonly maxBatchedTokens: number;
+  readonly policy: "fcfs" | "priority";
+  readonly prefixCaching: boolean;
+  /** LoRA adapters that fit into GPU memory, and what loading one adds to the step that needs it. */
+  readonly maxResidentAdapters: number;
+  readonly adapterLoadMs: number;
+  readonly cacheListener?: CacheListener;
+}
+
+/** What one step did. The arrays are reused: they hold until the next call of `step`. */
+export interface StepOutcome<Owner> {
+  /** The step's results are there this long after it began; 0 and nothing else if there was nothing to do. */
+  readonly durationMs: number;
+  /** Prompt and output tokens computed. */
+  readonly tokens: number;
+  /** Each got one more token. */
+  readonly emitted: readonly Sequence<Owner>[];
+  /** Each is done; those that generate are also in `emitted`. */
+  readonly finished: readonly Sequence<Owner>[];
+}
+
+/** Cumulative since the engine's start. */
+export interface EngineCounters {
+  steps: number;
+  submitted: number;
+  finished: number;
+  aborted: number;
+  preemptions: number;
+  prefixQueriedTokens: number;
+  prefixHitTokens: number;
+  promptTokens: number;
+  generatedTokens: number;
+}
+
+/** Adapters wait at most for the batch to drain; looking further down the queue than this each step would cost too much. */
+const DEFERRED_SCAN_LIMIT = 256;
+
+/**
+ * The scheduler of vLLM V1, modelled: no I/O, no clock. The caller submits, then calls `step` whenever the step before
+ * has ended; its results count from `nowMs + durationMs` on. Running sequences come first, in order, so decodes are not
+ * held up by new prompts; what is left of the token budget goes to waiting ones. Cost of a step: O(sequences in it).
+ */
+export class EngineCore<Owner> {
+  readonly options: EngineCoreOptions;
+  /** Every step takes this many times as long: a throttled GPU. */
+  slowFactor = 1;
+  readonly counters: EngineCounters = {
+    steps: 0,
+    submitted: 0,
+    finished: 0,
+    aborted: 0,
+    preemptions: 0,
+    prefixQueriedTokens: 0,
+    prefixHitTokens: 0,
+    promptTokens: 0,
+    generatedTokens: 0,
+  };
+  readonly #pool: BlockPool;
+  readonly #waiting: WaitingQueue<Owner>;
+  readonly #adapters: AdapterSlots;
+  readonly #cost: StepCost;
+  readonly #running: Sequence<Owner>[] = [];
+  readonly #emitted: Sequence<Owner>[] = [];
+  readonly #finished: Sequence<Owner>[] = [];
+  #stepTokens = 0;
+  #adapterLoads = 0;
+  /** The sequence that did not fit last time, and the free blocks it needs: no use in looking its prefix up before. */
+  #refused: Sequence<Owner> | null = null;
+  #refusedNeeds = 0;
+
+  constructor(options: EngineCoreOptions) {
+    this.options = options;
+    this.#pool = new BlockPool(options.kvBlocks, options.cacheListener ?? null);
+    this.#waiting = new WaitingQueue(options.policy === "priority");
+    this.#adapters = new AdapterSlots(options.maxResidentAdapters);
+    this.#cost = new StepCost(options.times);
+  }
+
+  get running(): readonly Sequence<Owner>[] {
+    return this.#running;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  get hasWork(): boolean {
+    return this.#running.length > 0 || this.#waiting.length > 0;
+  }
+
+  get freeBlocks(): number {
+    return this.#pool.free;
+  }
+
+  /** Share of KV memory held by sequences, 0..1; cached blocks that nobody holds count as free. */
+  get kvUsage(): number {
+    return 1 - this.#pool.free / this.#pool.blocks;
+  }
+
+  get residentAdapters(): readonly string[] {
+    return this.#adapters.resident;
+  }
+
+  *waiting(): Generator<Sequence<Owner>> {
+    for (let next = this.#waiting.first; next !== null; next = next.after) yield next;
+  }
+
+  /** References held on a block; for tests of the bookkeeping. */
+  references(block: number): number {
+    return this.#pool.references(block);
+  }
+
+  /** Whether a sequence of this size can ever run here. */
+  fits(promptTokens: number, outputTokens: number): boolean {
+    return this.#blocksFor(promptTokens + outputTokens) <= this.#pool.blocks;
+  }
+
+  /** Queues a sequence that `fits`. */
+  submit(spec: SequenceSpec<Owner>, nowMs: number): Sequence<Owner> {
+    const sequence = new Sequence(spec, this.counters.submitted++, nowMs, this.options.blockTokens);
+    this.#waiting.add(sequence);
+    return sequence;
+  }
+
+  /** Ends a sequence early and frees what it holds. False if it had ended already. */
+  abort(sequence: Sequence<Owner>): boolean {
+    if (sequence.ended) return false;
+    if (sequence.state === "waiting") this.#waiting.remove(sequence);
+    else this.#running.splice(this.#running.indexOf(sequence), 1);
+    this.#leave(sequence);
+    sequence.state = "aborted";
+    this.counters.aborted++;
+    return true;
+  }
+
+  /** Empties the prefix cache; false while any sequence holds blocks. */
+  clearCache(): boolean {
+    return this.#pool.clear();
+  }
+
+  unloadAdapter(adapter: string): void {
+    this.#adapters.unload(adapter);
+  }
+
+  step(nowMs: number): StepOutcome<Owner> {
+    this.#cost.reset();
+    this.#emitted.length = 0;
+    this.#finished.length = 0;
+    this.#stepTokens = 0;
+    this.#adapterLoads = 0;
+
+    const preemptionsBefore = this.counters.preemptions;
+    const left = this.#continueRunning(this.options.maxBatchedTokens);
+    // Whoever was just preempted must not get its memory straight back.
+    if (this.counters.preemptions === preemptionsBefore) this.#admitWaiting(left, nowMs);
+
+    const durationMs = (this.#cost.durationMs + this.#adapterLoads * this.options.adapterLoadMs) * this.slowFactor;
+    this.#settle(nowMs + durationMs);
+    if (this.#stepTokens > 0) this.counters.steps++;
+    return { durationMs, tokens: this.#stepTokens, emitted: this.#emitted, finished: this.#finished };
+  }
+
+  /** Returns the budget that is left. */
+  #continueRunning(budget: number): number {
+    let left = budget;
+    for (let at = 0; at < this.#running.length && left > 0; at++) {
+      const sequence = this.#running[at] as Sequence<Owner>;
+      const tokens = Math.min(missingTokens(sequence), left);
+      let victim: Sequence<Owner> | null = null;
+      while (victim !== sequence && !this.#cover(sequence, sequence.computedTokens + tokens)) {
+        victim = this.#victimFrom(at);
+        this.#preempt(victim);
+      }
+      if (victim === sequence) {
+        at--;
+        continue;
+      }
+      this.#compute(sequence, tokens);
+      left -= tokens;
+    }
+    return left;
+  }
+
+  #admitWaiting(budget: number, nowMs: number): void {
+    let left = budget;
+    let deferred = 0;
+    let next = this.#waiting.first;
+    while (next !== null && left > 0 && this.#running.length < this.options.maxRunning) {
+      const sequence: Sequence<Owner> = next;
+      next = sequence.after;
+      if (sequence.adapter !== null && !this.#adapters.admits(sequence.adapter)) {
+        if (++deferred >= DEFERRED_SCAN_LIMIT) break;
+        continue;
+      }
+      const tokens = this.#admit(sequence, left, nowMs);
+      if (tokens === 0) break;
+      left -= tokens;
+    }
+  }
+
+  /** Moves a waiting sequence into the batch; returns how many tokens it computes, 0 if there is no memory for it. */
+  #admit(sequence: Sequence<Owner>, budget: number, nowMs: number): number {
+    if (sequence === this.#refused && this.#pool.free < this.#refusedNeeds) return 0;
+    const blockTokens = this.options.blockTokens;
+    const hits = this.#countHits(sequence);
+    const cachedTokens = hits.blocks * blockTokens;
+    const tokens = Math.min(sequence.promptTokens + sequence.generatedTokens - cachedTokens, budget);
+    const newBlocks = this.#blocksFor(cachedTokens + tokens) - hits.blocks;
+    if (newBlocks > this.#pool.free - hits.idle) {
+      this.#refused = sequence;
+      this.#refusedNeeds = newBlocks + hits.idle;
+      return 0;
+    }
+    this.#refused = null;
+
+    for (let at = 0; at < hits.blocks; at++) {
+      const block = this.#pool.find(sequence.hashWords[at * 2] ?? 0, sequence.hashWords[at * 2 + 1] ?? 0);
+      this.#pool.share(block);
+      sequence.addBlock(block);
+    }
+    sequence.publishedBlocks = hits.blocks;
+    sequence.computedTokens = cachedTokens;
+    if (sequence.firstScheduledMs === null) {
+      sequence.firstScheduledMs = nowMs;
+      sequence.cachedTokens = cachedTokens;
+      this.counters.prefixQueriedTokens += sequence.readsCache ? sequence.promptTokens : 0;
+      this.counters.prefixHitTokens += cachedTokens;
+    }
+    this.#waiting.remove(sequence);
+    sequence.state = "running";
+    this.#running.push(sequence);
+    if (sequence.adapter !== null && this.#adapters.enter(sequence.adapter)) this.#adapterLoads++;
+    this.#cover(sequence, cachedTokens + tokens);
+    this.#compute(sequence, tokens);
+    return tokens;
+  }
+
+  /** Leading blocks in the cache, and how many of them nobody holds. At least one token is left to compute. */
+  #countHits(sequence: Sequence<Owner>): { blocks: number; idle: number } {
+    const words = sequence.hashWords;
+    const usable = Math.floor((sequence.promptTokens + sequence.generatedTokens - 1) / this.options.blockTokens);
+    const limit = this.options.prefixCaching && sequence.readsCache ? Math.min(usable, words.length / 2) : 0;
+    let blocks = 0;
+    let idle = 0;
+    for (; blocks < limit; blocks++) {
+      const block = this.#pool.find(words[blocks * 2] ?? 0, words[blocks * 2 + 1] ?? 0);
+      if (block === -1) break;
+      if (this.#pool.references(block) === 0) idle++;
+    }
+    return { blocks, idle };
+  }
+
+  /** Gives a sequence the blocks for its first `tokens` tokens and publishes the full ones; false if memory is short. */
+  #cover(sequence: Sequence<Owner>, tokens: number): boolean {
+    const missing = this.#blocksFor(tokens) - sequence.blockCount;
+    if (missing > this.#pool.free) return false;
+    for (let count = 0; count < missing; count++) sequence.addBlock(this.#pool.take());
+    if (!this.options.prefixCaching) return true;
+    // Published with the step that computes them, so that a sibling in the same step already finds them.
+    const full = Math.min(Math.floor(tokens / this.options.blockTokens), sequence.hashWords.length / 2);
+    for (let at = sequence.publishedBlocks; at < full; at++) {
+      const low = sequence.hashWords[at * 2] ?? 0;
+      const high = sequence.hashWords[at * 2 + 1] ?? 0;
+      this.#pool.publish(sequence.blocks[at] ?? 0, low, high, sequence.owner, at);
+    }
+    sequence.publishedBlocks = Math.max(sequence.publishedBlocks, full);
+    return true;
+  }
+
+  #compute(sequence: Sequence<Owner>, tokens: number): void {
+    const missing = missingTokens(sequence);
+    if (missing === 1 && sequence.generatedTokens > 0) this.#cost.addDecode(sequence.computedTokens + 1);
+    else this.#cost.addChunk(tokens, sequence.computedTokens);
+    sequence.computedTokens += tokens;
+    this.#stepTokens += tokens;
+    if (tokens < missing) return;
+    if (sequence.outputTokens > 0) {
+      sequence.generatedTokens++;
+      this.#emitted.push(sequence);
+    }
+    if (sequence.generatedTokens >= sequence.outputTokens) this.#finished.push(sequence);
+  }
+
+  /** Among those not yet served in this step: the last to have come, under the priority policy the least urgent. */
+  #victimFrom(at: number): Sequence<Owner> {
+    let victim = this.#running[this.#running.length - 1] as Sequence<Owner>;
+    if (this.options.policy === "fcfs") return victim;
+    for (let index = at; index < this.#running.length; index++) {
+      const other = this.#running[index] as Sequence<Owner>;
+      if (other.priority > victim.priority || (other.priority === victim.priority && other.number > victim.number))
+        victim = other;
+    }
+    return victim;
+  }
+
+  /** Takes everything from a running sequence; it will be computed again, but for what is still cached then. */
+  #preempt(victim: Sequence<Owner>): void {
+    this.#running.splice(this.#running.lastIndexOf(victim), 1);
+    this.#leave(victim);
+    victim.state = "waiting";
+    victim.computedTokens = 0;
+    victim.publishedBlocks = 0;
+    victim.preemptions++;
+    this.counters.preemptions++;
+    this.#waiting.putBack(victim);
+  }
+
+  #leave(sequence: Sequence<Owner>): void {
+    for (let at = sequence.blockCount - 1; at >= 0; at--) this.#pool.release(sequence.blocks[at] ?? 0);
+    sequence.blockCount = 0;
+    if (sequence.state === "running" && sequence.adapter !== null) this.#adapters.leave(sequence.adapter);
+  }
+
+  /** Books what the step produced, at the time when it ends. */
+  #settle(endMs: number): void {
+    this.counters.generatedTokens += this.#emitted.length;
+    for (const sequence of this.#emitted) {
+      if (sequence.generatedTokens === 1) {
+        sequence.firstTokenMs = endMs;
+        this.counters.promptTokens += sequence.promptTokens;
+      } else {
+        sequence.lastGapMs = endMs - sequence.lastTokenMs;
+      }
+      sequence.lastTokenMs = endMs;
+    }
+    if (this.#finished.length === 0) return;
+    for (const sequence of this.#finished) {
+      if (sequence.outputTokens === 0) this.counters.promptTokens += sequence.promptTokens;
+      this.#leave(sequence);
+      sequence.state = "finished";
+      sequence.finishedMs = endMs;
+      this.counters.finished++;
+    }
+    let kept = 0;
+    for (const sequence of this.#running) if (sequence.state === "running") this.#running[kept++] = sequence;
+    this.#running.length = kept;
+  }
+
+  #blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.options.blockTokens);
+  }
+}
+
+/** Tokens whose KV a sequence lacks before its next token can be sampled: 1 while it decodes. */
+function missingTokens<Owner>(sequence: Sequence<Owner>): number {
+  return sequence.promptTokens + sequence.generatedTokens - sequence.computedTokens;
+}
