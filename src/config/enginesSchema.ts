@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { PRIORS } from "#src/hardware/stepTimes.ts";
-import { engineUrl, filePath, integer, MAX_MS, name, secret } from "./schemaParts.ts";
+import { engineUrl, filePath, integer, MAX_MS, secret } from "./schemaParts.ts";
 
+/** No blanks or quotes: it appears in headers, paths and metric labels. */
+const engineName = z
+  .string()
+  .regex(/^[\w.:[\]/-]{1,256}$/)
+  .meta({ allowed: "1..256 letters, digits and _ . : [ ] / -" });
 const label = z.string().min(1).max(256);
 
 const labels = z
@@ -32,7 +37,7 @@ const engineSettings = {
 const engine = z
   .strictObject({
     url: engineUrl.describe("Origin of the engine; a path prefix is allowed."),
-    name: name.optional().describe("Stable name. Absent: host and port of the URL."),
+    name: engineName.optional().describe("Stable name. Absent: host and port of the URL."),
     ...engineSettings,
   })
   .describe("One engine.");

@@ -9,7 +9,7 @@ export const policySchema = z
     policyName.transform((only) => ({ name: only, options: {} })),
     z.strictObject({
       name: policyName.describe("Which policy."),
-      options: z.record(z.string(), z.unknown()).default({}).describe("Options of that policy, see docs/policies.md."),
+      options: z.record(z.string(), z.number()).default({}).describe("Options of that policy: `kvasir policies`."),
     }),
   ])
   .describe("How a replica is chosen: a policy's name, or an object with its options.");

@@ -5,11 +5,11 @@ export const POLICY_NAMES = [
   "random",
   "least-connections",
   "power-of-two",
-  "session-affinity",
-  "consistent-hash",
-  "prefix-cache-scorer",
+  "session",
+  "prefix-hash",
+  "prefix-scorer",
   "tree-match",
-  "block-cost",
+  "dynamo-cost",
   "lmetric",
 ] as const;
 

@@ -1,3 +1,4 @@
+import { anthropicErrorObject } from "./anthropicError.ts";
 import type { RouterError } from "./routerError.ts";
 
 /** An error as HTTP: status, the headers that go with it and a body in OpenAI's shape. */
@@ -28,13 +29,18 @@ export function openAiErrorObject(error: RouterError, requestId: string): Record
   };
 }
 
+/** Whose API the client speaks. */
+export type ErrorShape = "openai" | "anthropic";
+
 /** The one place where an error becomes HTTP. */
-export function toHttpError(error: RouterError, requestId: string): HttpError {
+export function toHttpError(error: RouterError, requestId: string, shape: ErrorShape = "openai"): HttpError {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "x-should-retry": error.retryable ? "true" : "false",
   };
   if (error.retryAfterMs !== null) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
-  return { status: error.httpStatus, headers, body: JSON.stringify({ error: openAiErrorObject(error, requestId) }) };
+  const object =
+    shape === "anthropic" ? anthropicErrorObject(error, requestId) : { error: openAiErrorObject(error, requestId) };
+  return { status: error.httpStatus, headers, body: JSON.stringify(object) };
 }

@@ -9,7 +9,11 @@ export type ConditionKey =
   | "replica_unreachable"
   | "source_failed"
   | "limits_assumed"
-  | "replica_limit_reached";
+  | "replica_limit_reached"
+  | "engine_unidentified"
+  | "gateway_open"
+  | "config_refused"
+  | "restart_needed";
 
 export interface Condition {
   readonly key: ConditionKey;

@@ -1,0 +1,128 @@
+import type { Config } from "#src/config/schema.ts";
+import { RouterError } from "#src/errors/routerError.ts";
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { RequestShape } from "#src/request/requestShape.ts";
+import { readRequest } from "#src/request/readRequest.ts";
+import type { Identity } from "#src/request/identity.ts";
+import type { IdentifyOptions } from "#src/request/identify.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import { DEFAULT_CLASS, type ClassTable } from "#src/scheduler/classes.ts";
+import type { Client } from "./clients.ts";
+import type { HttpRequest } from "./http/httpRequest.ts";
+import type { ModelNames } from "./modelNames.ts";
+
+/** Hashes a prompt, at once or on another thread. */
+export type Identify = (shape: RequestShape, body: Buffer, options: IdentifyOptions) => Identity | Promise<Identity>;
+
+export interface PrepareTools {
+  readonly fleet: Fleet;
+  readonly identify: Identify;
+  readonly names: ModelNames;
+  readonly classes: ClassTable;
+  readonly limits: Config["limits"];
+}
+
+/** A request of a client that may go to an engine. */
+export interface PreparedRequest {
+  readonly shape: RequestShape;
+  /** The fleet's name for what the client asked for: a base model or an adapter. */
+  readonly servedName: string;
+  readonly request: RouteRequest;
+}
+
+/** Everything about a request but its identity. */
+interface Known {
+  readonly shape: RequestShape;
+  readonly servedName: string;
+  readonly withIdentity: (identity: Identity) => RouteRequest;
+}
+
+/** Reads a client's request into what the scheduler needs. A promise only where the prompt is hashed elsewhere. */
+export function prepare(
+  id: string,
+  { head, body }: HttpRequest,
+  client: Client,
+  tools: PrepareTools,
+): PreparedRequest | Promise<PreparedRequest> {
+  const { fleet, limits } = tools;
+  const contentType = head.header("content-type") ?? "";
+  const shape = readRequest(head.method, head.target, contentType, body, { maxBodyBytes: limits.bodyBytes });
+  const servedName = tools.names.choose(shape.model, fleet.models(), client);
+  const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
+  const className = classOf(head.header("x-kvasir-class"), client, servedName, model, tools);
+  const known: Known = {
+    shape,
+    servedName,
+    withIdentity: (identity) => ({
+      id,
+      model,
+      adapter,
+      identity,
+      maxOutputTokens: shape.maxOutputTokens,
+      sequences: shape.sequences,
+      session: head.header("x-session-id") ?? shape.promptCacheKey ?? shape.user,
+      tenant: client.name,
+      className,
+      arrivedMs: head.arrivedMs,
+      deadlineMs: head.arrivedMs + limits.totalMs,
+      bodyBytes: body.length,
+      generates: shape.generates,
+    }),
+  };
+  const bytesPerToken = fleet.tokenDensity.bytesPerToken(model);
+  const identity = tools.identify(shape, body, { bytesPerToken, adapter, salt: null });
+  return identity instanceof Promise ? identity.then((late) => finished(known, late)) : finished(known, identity);
+}
+
+function finished({ shape, servedName, withIdentity }: Known, identity: Identity): PreparedRequest {
+  return { shape, servedName, request: withIdentity(identity) };
+}
+
+function resolve(servedName: string, asked: string, fleet: Fleet): { model: string; adapter: string | null } {
+  const resolved = fleet.resolve(servedName);
+  if (resolved !== null) return resolved;
+  if (fleet.replicas().some(({ profile }) => profile !== null)) {
+    throw new RouterError("model_not_found", `The model "${asked}" does not exist here.`, {
+      fault: "client",
+      httpStatus: 404,
+      retryable: false,
+      param: "model",
+    });
+  }
+  throw new RouterError("no_replica_available", "No engine has told yet which models it serves.", {
+    fault: "router",
+    httpStatus: 503,
+    retryable: true,
+    retryAfterMs: 2_000,
+  });
+}
+
+/** The header's class if the key may choose, else the key's, else the model's. */
+function classOf(
+  asked: string | null,
+  client: Client,
+  servedName: string,
+  model: string,
+  { names, classes }: PrepareTools,
+): string {
+  if (asked === null) {
+    const settings = names.settings(servedName) ?? names.settings(model);
+    return client.className ?? settings?.class ?? DEFAULT_CLASS;
+  }
+  if (!client.mayChooseClass) {
+    throw new RouterError("forbidden", "This key may not choose its service class.", {
+      fault: "client",
+      httpStatus: 403,
+      retryable: false,
+      param: "x-kvasir-class",
+    });
+  }
+  if (classes.has(asked)) return asked;
+  const known = classes.all().map(({ name }) => name);
+  throw new RouterError("invalid_request", `There is no service class "${asked}", only ${known.join(", ")}.`, {
+    fault: "client",
+    httpStatus: 400,
+    retryable: false,
+    param: "x-kvasir-class",
+  });
+}

@@ -1,0 +1,41 @@
+import type { Config } from "#src/config/schema.ts";
+import type { Timers } from "#src/determinism/timers.ts";
+import { AdminSource } from "#src/discovery/adminSource.ts";
+import { DnsSource } from "#src/discovery/dnsSource.ts";
+import { FileSource } from "#src/discovery/fileSource.ts";
+import { parseEndpoint } from "#src/discovery/parseEndpoint.ts";
+import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
+import type { Source } from "#src/discovery/source.ts";
+import { StaticSource } from "#src/discovery/staticSource.ts";
+
+/** The engines that the configuration lists. */
+export function configuredEndpoints(config: Config): EngineEndpoint[] {
+  return config.engines.map((engine) => parseEndpoint({ ...engine, apiKey: engine.apiKey?.reveal() }));
+}
+
+/** Everything that names engines. The list of the configuration comes first: where two disagree, it is right. */
+export interface Sources {
+  readonly listed: StaticSource;
+  readonly admin: AdminSource;
+  readonly all: readonly Source[];
+}
+
+export function makeSources(config: Config, timers: Timers): Sources {
+  const { files, dns, maxEngines } = config.discovery;
+  const listed = new StaticSource("config", configuredEndpoints(config));
+  const admin = new AdminSource({ maxEndpoints: maxEngines });
+  const watched = files.map(({ path }) => new FileSource({ path, timers, maxEndpoints: maxEngines }));
+  const resolved = dns.map(({ host, record, port, scheme, everyMs, ...shared }) => {
+    const {
+      url: _url,
+      name: _name,
+      ...rest
+    } = parseEndpoint({
+      ...shared,
+      apiKey: shared.apiKey?.reveal(),
+      url: `${scheme}://dns`,
+    });
+    return new DnsSource({ host, record, port, scheme, everyMs, shared: rest, timers, maxEndpoints: maxEngines });
+  });
+  return { listed, admin, all: [listed, ...watched, ...resolved, admin] };
+}
