@@ -127,8 +127,13 @@ export class Binder {
   }
 
   #refusal({ request }: Ticket, { branch, ineligible }: Eligibility, nowMs: number): RouterError {
-    if (branch === "unknown_model") return modelNotFound(request.adapter ?? request.model);
-    const reasons = ineligible.map(({ reason }) => reason);
+    const reasons: string[] = ineligible.map(({ reason }) => reason);
+    if (branch === "unknown_model") {
+      // An engine that was not asked yet may be the one that has it.
+      const unasked = this.#fleet.replicas().filter(({ profile }) => profile === null);
+      if (unasked.length === 0) return modelNotFound(request.adapter ?? request.model);
+      return noReplica(request.model, ["probing"], NO_REPLICA_RETRY_MS);
+    }
     if (reasons.every((reason) => reason === "context_too_long" || reason === "adapter_unknown"))
       return promptTooLong(request.model);
     return noReplica(request.model, reasons, this.#nextTrialMs(ineligible, nowMs));
