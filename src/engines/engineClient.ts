@@ -1,10 +1,11 @@
+import { getCACertificates } from "node:tls";
 import { Agent, errors, request } from "undici";
 import { RouterError, type ErrorCode } from "../errors/routerError.ts";
 import { engineFailed } from "./answers.ts";
 import type { AskEngine, EngineAnswer } from "./engineAdapter.ts";
 
 export interface EngineTls {
-  /** PEM; null: the system's authorities. */
+  /** PEM of an authority to trust beside the usual ones. */
   readonly ca?: string | null;
   readonly rejectUnauthorized?: boolean;
 }
@@ -47,7 +48,7 @@ export function createAskEngine(options: EngineClientOptions): EngineClient {
     pipelining: 1,
     keepAliveTimeout: 4000,
     keepAliveMaxTimeout: 4000,
-    connect: { timeout: timeouts.connectMs, rejectUnauthorized, ...(ca ? { ca } : {}) },
+    connect: { timeout: timeouts.connectMs, rejectUnauthorized, ...(ca ? { ca: [...getCACertificates(), ca] } : {}) },
   });
   const headers: Record<string, string> = { accept: "*/*" };
   if (options.apiKey !== null) headers["authorization"] = `Bearer ${options.apiKey}`;

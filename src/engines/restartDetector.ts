@@ -13,7 +13,7 @@ const COUNTERS = [
   "acceptedDraftTokensTotal",
 ] as const satisfies readonly (keyof EngineMetrics)[];
 
-/** Tells from two scrapes whether the same process gave them: by its start time, else by counters that went back. */
+/** Tells from two scrapes whether the same process gave them: by its start time, and by counters that went back. */
 export class RestartDetector {
   #startedAtSeconds: number | null = null;
   #counters = new Map<string, number>();
@@ -25,14 +25,19 @@ export class RestartDetector {
   observe(scrape: ScrapeResult, wasGone: boolean): boolean {
     const startedAtSeconds = scrape.startedAtSeconds ?? null;
     const counters = readCounters(scrape);
-    const restarted =
-      startedAtSeconds !== null && this.#startedAtSeconds !== null
-        ? startedAtSeconds > this.#startedAtSeconds + START_TOLERANCE_SECONDS
-        : (this.#wentBack(counters) ?? wasGone);
+    const wentBack = this.#wentBack(counters);
+    const startedLater = this.#startedLater(startedAtSeconds);
+    const restarted = wentBack === true || (startedLater ?? wentBack ?? wasGone);
     if (restarted) this.#counters.clear();
     this.#startedAtSeconds = startedAtSeconds ?? (restarted ? null : this.#startedAtSeconds);
     for (const [key, value] of counters) this.#counters.set(key, value);
     return restarted;
+  }
+
+  /** Null: not told, now or before. */
+  #startedLater(startedAtSeconds: number | null): boolean | null {
+    if (startedAtSeconds === null || this.#startedAtSeconds === null) return null;
+    return startedAtSeconds > this.#startedAtSeconds + START_TOLERANCE_SECONDS;
   }
 
   /** Null: nothing to compare, or only counters that had not yet moved. */

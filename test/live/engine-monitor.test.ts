@@ -9,6 +9,7 @@ import { processClock } from "#src/determinism/clock.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { processTimers } from "#src/determinism/timers.ts";
 import { parseEndpoint } from "#src/discovery/parseEndpoint.ts";
+import { startEmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import { createAskEngine, type EngineClient } from "#src/engines/engineClient.ts";
 import { EngineMonitor } from "#src/engines/engineMonitor.ts";
 import { RouterError } from "#src/errors/routerError.ts";
@@ -214,5 +215,35 @@ describe("the engine monitor over HTTP", () => {
     await until(() => log.healths.get("a") === "ready", "return seen");
     assert.equal(log.count("restarted", "a"), 1);
     assert.equal(log.count("identified", "a"), 2);
+  });
+
+  it("takes an emulated engine for the vLLM that it plays, ranks, adapters, faults and all", async (t) => {
+    const engine = await startEmulatedEngine({
+      model: "m",
+      adapters: ["sql"],
+      dataParallelRanks: 2,
+      blockTokens: 32,
+      prefixCaching: false,
+    });
+    t.after(() => engine.stop());
+    const { log, monitor } = watch({ a: engine.url });
+    t.after(() => monitor.stop());
+    await until(() => log.healths.get("a") === "ready" && log.count("models", "a") > 0, "watched");
+    const profile = log.profiles.get("a");
+    assert.deepEqual([profile?.kind, profile?.dataParallelRanks, profile?.kvBlockTokens], ["vllm", 2, 32]);
+    assert.equal(profile?.prefixCachingEnabled, false);
+    assert.deepEqual(
+      log.modelLists.get("a")?.map(({ id, parent }) => [id, parent]),
+      [
+        ["m", null],
+        ["sql", "m"],
+      ],
+    );
+    assert.deepEqual([...(log.scrapes.get("a")?.byRank.keys() ?? [])], [0, 1]);
+    assert.deepEqual(log.scrapes.get("a")?.missing, []);
+    await engine.faults.set({ missingMetrics: ["vllm:kv_cache_usage_perc"] });
+    await until(() => log.missingFacts.get("a")?.[0]?.fact === "kvUsage", "loud");
+    await engine.faults.clear();
+    await until(() => log.missingFacts.get("a")?.length === 0, "quiet again");
   });
 });

@@ -15,7 +15,7 @@ function observe(...scrapes: [ScrapeResult, wasGone?: boolean][]): boolean[] {
 }
 
 describe("telling a restart", () => {
-  it("goes by the start time, which outweighs everything else", () => {
+  it("goes by the start time", () => {
     assert.deepEqual(observe([scrape(5, 1000)], [scrape(9, 1000)], [scrape(9, 1500)], [scrape(9, 1500)]), [
       false,
       false,
@@ -26,7 +26,8 @@ describe("telling a restart", () => {
     assert.deepEqual(observe([scrape(5, 1000)], [scrape(5, 1000), true]), [false, false], "was out of reach only");
   });
 
-  it("goes by counters where there is no start time", () => {
+  it("goes by counters, where there is no start time or it is too near to tell", () => {
+    assert.deepEqual(observe([scrape(5, 1000)], [scrape(2, 1000.6)], [scrape(3, 1000.6)]), [false, true, false]);
     assert.deepEqual(observe([scrape(5)], [scrape(7)], [scrape(6)], [scrape(6)]), [false, false, true, false]);
     assert.deepEqual(observe([scrape(5)], [scrape(5), true]), [false, false], "stood still meanwhile");
   });

@@ -109,7 +109,7 @@ describe("vLLM's dialect", () => {
     assert.equal(readVllmMetrics(asleep).byRank.get(0)?.asleep, true);
   });
 
-  it("shows another block size and a prefix cache that is off", async () => {
+  it("shows another block size and a prefix cache that is off (behaviour 23)", async () => {
     const engine = recordedEngine("vllm-0.32.0");
     engine.set("/metrics", {
       body: METRICS.replaceAll(',block_size="32"', ',block_size="128"').replaceAll(
