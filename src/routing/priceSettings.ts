@@ -30,7 +30,7 @@ export const DEFAULT_PRICE_SETTINGS: PriceSettings = {
     transfer: 1,
     adapter: 1,
     decode: 1,
-    interference: 1,
+    interference: 0.5,
     eviction: 1,
     preemption: 1,
     lateness: 1,
