@@ -36,7 +36,7 @@ export function telemetrySources(
   fleet: () => Fleet,
   scheduler: () => Scheduler,
   nowMs: () => number,
-): TelemetrySources {
+): Omit<TelemetrySources, "logLinesDropped"> {
   return {
     replicas: () => replicaSnapshots(fleet(), nowMs()),
     conditions: () => fleet().conditions.list(),

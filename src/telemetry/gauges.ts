@@ -119,6 +119,9 @@ export function addRouterGauges(registry: Registry, sources: TelemetrySources): 
   scrapedGauge(registry, { name: "kvasir_requests_in_flight", help: "Requests placed and not ended." }, (set) =>
     set({}, sources.requestsInFlight()),
   );
+  scrapedGauge(registry, { name: "kvasir_log_lines_dropped", help: "Log lines given up since the start." }, (set) =>
+    set({}, sources.logLinesDropped()),
+  );
   scrapedGauge(
     registry,
     { name: "kvasir_condition", help: "1 while something is degraded.", labels: ["condition", "replica"] },

@@ -1,13 +1,8 @@
-import { destination, pino, stdTimeFunctions } from "pino";
+import { pino, stdTimeFunctions } from "pino";
 import type { DestinationStream, Level, Logger } from "pino";
+import { LineFile } from "./lineFile.ts";
 import { recordFields } from "./requestRecord.ts";
 import type { RequestRecord } from "./requestRecord.ts";
-
-/** Lines are handed to the system in pieces of this size, or after this time. */
-const BUFFER_BYTES = 16 * 1024;
-const FLUSH_MS = 250;
-/** What may wait for a slow disk or terminal; past it lines are dropped, requests are not. */
-const MAX_BUFFER_BYTES = 16 * 1024 * 1024;
 
 /** Wherever these stand in what is logged besides requests, their values stay out. */
 const SECRET_KEYS = ["authorization", "apiKey", "api_key", "x-api-key", "key", "token", "password", "secret", "cookie"];
@@ -16,36 +11,30 @@ export interface RequestLogOptions {
   /** A path, or 1 for standard output (the default). A stream of its own for tests. */
   readonly destination?: string | number | DestinationStream;
   readonly level?: Level | "silent";
+  /** The destination cannot be written (disk full, pipe closed). Requests go on without lines. */
+  readonly onError?: (cause: Error) => void;
 }
 
 /** One JSON line per request, and one per event that an operator must hear of. */
 export class RequestLog {
   readonly #requests: Logger;
   readonly #events: Logger;
-  readonly #close: () => Promise<void>;
+  readonly #file: LineFile | null;
 
+  /** Throws if the destination is a path that cannot be opened. */
   constructor(options: RequestLogOptions = {}) {
     const to = options.destination ?? 1;
-    const level = options.level ?? "info";
-    let stream: DestinationStream;
-    if (typeof to === "object") {
-      stream = to;
-      this.#close = () => Promise.resolve();
-    } else {
-      const file = destination({
-        dest: to,
-        sync: false,
-        minLength: BUFFER_BYTES,
-        maxLength: MAX_BUFFER_BYTES,
-        periodicFlush: FLUSH_MS,
-      });
-      stream = file;
-      this.#close = () => closed(file);
-    }
-    const base = { base: null, level, timestamp: stdTimeFunctions.isoTime };
+    this.#file = typeof to === "object" ? null : new LineFile(to, options.onError ?? (() => undefined));
+    const stream = typeof to === "object" ? to : this.#file!;
+    const base = { base: null, level: options.level ?? "info", timestamp: stdTimeFunctions.isoTime };
     // Redaction costs at every line; a request's line has a closed list of fields and needs none.
     this.#requests = pino(base, stream);
     this.#events = pino({ ...base, redact: { paths: secretPaths(), censor: "[secret]" } }, stream);
+  }
+
+  /** Lines that were given up because the destination was too slow or failed. */
+  get dropped(): number {
+    return this.#file?.dropped ?? 0;
   }
 
   request(record: RequestRecord): void {
@@ -58,20 +47,12 @@ export class RequestLog {
   }
 
   /** Resolves when everything was written. */
-  close(): Promise<void> {
-    return this.#close();
+  async close(): Promise<void> {
+    await this.#file?.close();
   }
 }
 
 function secretPaths(): string[] {
   const quoted = SECRET_KEYS.map((key) => `["${key}"]`);
   return quoted.flatMap((key) => [key, `*${key}`, `*.*${key}`]);
-}
-
-function closed(file: ReturnType<typeof destination>): Promise<void> {
-  return new Promise((resolve) => {
-    file.once("close", resolve);
-    file.once("error", () => resolve());
-    file.end();
-  });
 }

@@ -46,6 +46,7 @@ export interface TelemetrySources {
   waiting(): Iterable<WaitingSnapshot>;
   queueBytes(): number;
   requestsInFlight(): number;
+  logLinesDropped(): number;
 }
 
 export const NO_SOURCES: TelemetrySources = {
@@ -54,4 +55,5 @@ export const NO_SOURCES: TelemetrySources = {
   waiting: () => [],
   queueBytes: () => 0,
   requestsInFlight: () => 0,
+  logLinesDropped: () => 0,
 };
