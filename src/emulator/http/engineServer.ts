@@ -63,7 +63,7 @@ export class EngineServer {
     if (body === null) return;
     this.#context.received.add({ method, path, headers: { ...request.headers }, body });
 
-    const found = findRoute(method, path);
+    const found = isLocal(request) ? findRoute(method, path) : findRoute(method, path, ["model", "control"]);
     const header = request.headers["x-request-id"];
     const requestId = typeof header === "string" && header !== "" ? header : randomBytes(8).toString("hex");
     const faults = this.#faultsFor(typeof found === "string" ? "control" : found.kind);
@@ -97,6 +97,12 @@ export class EngineServer {
   }
 }
 
+/** The emulator's own routes are for the machine it runs on. */
+function isLocal(request: IncomingMessage): boolean {
+  const address = request.socket.remoteAddress ?? "";
+  return address === "::1" || /^(::ffff:)?127\./.test(address);
+}
+
 /** The whole body, or null if the client left before it was there. */
 async function collectBody(request: IncomingMessage): Promise<Buffer | null> {
   const parts: Buffer[] = [];
@@ -116,5 +122,6 @@ function emulatedError(fault: NonNullable<RequestFaults["error"]>): VllmError {
 function answerError(exchange: Exchange, caught: unknown): void {
   const error = caught instanceof VllmError ? caught : new VllmError(500, String(caught), "InternalServerError", null);
   if (error.retryAfterSeconds !== undefined) exchange.response.setHeader("retry-after", error.retryAfterSeconds);
-  exchange.answer(error.status, "application/json", error.body);
+  const body = exchange.path.startsWith("/v1/messages") ? error.anthropicBody : error.body;
+  exchange.answer(error.status, "application/json", body);
 }

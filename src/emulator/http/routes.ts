@@ -1,7 +1,14 @@
+import * as adapters from "./adapterRoutes.ts";
+import { answerTranscription } from "./audioRoute.ts";
 import { answerChat } from "./chatRoute.ts";
 import { answerCompletion } from "./completionsRoute.ts";
+import * as emulator from "./emulatorRoutes.ts";
 import type { Exchange } from "./exchange.ts";
 import * as info from "./infoRoutes.ts";
+import { answerCountTokens, answerMessages } from "./messagesRoute.ts";
+import { answerEmbeddings, answerRerank, answerScore } from "./poolingRoutes.ts";
+import { answerResponse } from "./responsesRoute.ts";
+import { answerDetokenize, answerTokenize } from "./tokenRoutes.ts";
 
 /** Answers one request, at once or later. May throw VllmError. */
 export type Route = (exchange: Exchange) => void;
@@ -10,6 +17,19 @@ export type Route = (exchange: Exchange) => void;
 const MODEL_ROUTES: Readonly<Record<string, Route>> = {
   "POST /v1/chat/completions": answerChat,
   "POST /v1/completions": answerCompletion,
+  "POST /v1/responses": answerResponse,
+  "POST /v1/messages": answerMessages,
+  "POST /v1/messages/count_tokens": answerCountTokens,
+  "POST /v1/embeddings": answerEmbeddings,
+  "POST /v1/score": answerScore,
+  "POST /score": answerScore,
+  "POST /v1/rerank": answerRerank,
+  "POST /v2/rerank": answerRerank,
+  "POST /rerank": answerRerank,
+  "POST /v1/audio/transcriptions": answerTranscription,
+  "POST /v1/audio/translations": answerTranscription,
+  "POST /tokenize": answerTokenize,
+  "POST /detokenize": answerDetokenize,
 };
 
 const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
@@ -22,6 +42,16 @@ const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
   "GET /metrics": info.answerMetrics,
   "GET /v1/models": info.answerModels,
   "POST /reset_prefix_cache": info.answerResetPrefixCache,
+  "POST /v1/load_lora_adapter": adapters.answerLoadAdapter,
+  "POST /v1/unload_lora_adapter": adapters.answerUnloadAdapter,
+};
+
+const EMULATOR_ROUTES: Readonly<Record<string, Route>> = {
+  "GET /emulator/faults": emulator.answerFaults,
+  "POST /emulator/faults": emulator.changeFaults,
+  "DELETE /emulator/faults": emulator.clearFaults,
+  "POST /emulator/restart": emulator.answerRestart,
+  "GET /emulator/stats": emulator.answerStats,
 };
 
 /** Kind `emulator`: not part of the engine it stands for; works whatever the faults. */
@@ -35,12 +65,20 @@ interface KnownRoute {
 const ROUTES: ReadonlyMap<string, KnownRoute> = new Map([
   ...ofKind("model", MODEL_ROUTES),
   ...ofKind("control", CONTROL_ROUTES),
+  ...ofKind("emulator", EMULATOR_ROUTES),
 ]);
 
 const PATHS = new Set([...ROUTES.keys()].map((key) => key.slice(key.indexOf(" ") + 1)));
 
-export function findRoute(method: string, path: string): KnownRoute | "unknown path" | "other method" {
-  return ROUTES.get(`${method} ${path}`) ?? (PATHS.has(path) ? "other method" : "unknown path");
+/** Looks a route up among those of the given kinds. */
+export function findRoute(
+  method: string,
+  path: string,
+  kinds: readonly RouteKind[] = ["model", "control", "emulator"],
+): KnownRoute | "unknown path" | "other method" {
+  const known = ROUTES.get(`${method} ${path}`);
+  if (known !== undefined && kinds.includes(known.kind)) return known;
+  return known === undefined && PATHS.has(path) ? "other method" : "unknown path";
 }
 
 function ofKind(kind: RouteKind, routes: Readonly<Record<string, Route>>): [string, KnownRoute][] {

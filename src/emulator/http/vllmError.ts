@@ -1,3 +1,9 @@
+const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
+  404: "not_found_error",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+};
+
 /** An answer of 4xx or 5xx in vLLM's shape. Thrown by routes, sent by the server. */
 export class VllmError extends Error {
   readonly status: number;
@@ -9,6 +15,12 @@ export class VllmError extends Error {
     this.status = status;
     this.body = JSON.stringify({ error: { message, type, param, code: status } });
     this.retryAfterSeconds = retryAfterSeconds;
+  }
+
+  /** The same for clients of Anthropic's API. */
+  get anthropicBody(): string {
+    const type = ANTHROPIC_TYPES[this.status] ?? (this.status < 500 ? "invalid_request_error" : "api_error");
+    return JSON.stringify({ type: "error", error: { type, message: this.message } });
   }
 }
 
