@@ -1,5 +1,5 @@
 /** Why a request has no identity. Counted by reason; such a request is routed by load alone. */
-export type UnhashableReason = "no_prompt" | "unsupported_api" | "remote_media" | "too_large" | "malformed_prompt";
+export type UnhashableReason = "no_prompt" | "unsupported_api" | "malformed_prompt" | "overloaded";
 
 /** The chain of hashed blocks of a prompt, with adapter, salt and media folded in. */
 export interface Identity {
@@ -9,6 +9,7 @@ export interface Identity {
   readonly blockTokens: number;
   /** Tokens of the whole prompt; estimated when `approximate`. */
   readonly promptTokens: number;
+  /** Bytes of the canonical text that was hashed; four per token where the prompt is token ids. */
   readonly promptBytes: number;
   /** True: over canonical text, not over token ids. */
   readonly approximate: boolean;

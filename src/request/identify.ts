@@ -1,0 +1,178 @@
+import { digestChain, mainChain, type ChainHasher } from "./chainHash.ts";
+import { EMPTY_HASHES, type Identity, type UnhashableReason } from "./identity.ts";
+import { DIGEST_BEGIN, DIGEST_BYTES, DIGEST_END, MARK, NOTHING, type Prompt, type PromptPlan } from "./prompt.ts";
+import type { RequestShape } from "./requestShape.ts";
+
+/**
+ * Bytes of canonical text per block, about 128 tokens of English. Smaller blocks waste less of a shared prefix (half a
+ * block on average) and cost one index entry each; below 512 the hash itself slows down.
+ */
+export const CHUNK_BYTES = 512;
+/** Tokens per block where the prompt is token ids. */
+export const BLOCK_TOKENS = 64;
+/** Whisper's window of 30 s, the least that an engine computes for a recording. */
+const AUDIO_TOKENS = 1500;
+
+export interface IdentifyOptions {
+  /** How many bytes of canonical text this model makes one token of (learned; about 4 for English). */
+  readonly bytesPerToken: number;
+  readonly adapter: string | null;
+  /** Keeps tenants apart that must not share cached blocks; null shares. */
+  readonly salt: string | null;
+}
+
+/**
+ * Hashes a prompt in chained blocks. Text is hashed as the body writes it, escapes included: a client that writes "é"
+ * in two ways has two identities, which costs a hit and never invents one.
+ *
+ * @param body the bytes that `shape` was read from
+ */
+export function identify(shape: RequestShape, body: Buffer, options: IdentifyOptions): Identity {
+  const { prompt } = shape;
+  if (prompt.malformed) return unhashable("malformed_prompt", shape, body.length, options);
+  if (prompt.text.length > 0) return identifyText(shape, prompt, body, options);
+  if (prompt.tokens.length > 0) return identifyTokens(shape, prompt, body, options);
+  const silent = shape.api === "other" || shape.api === "audio";
+  return unhashable(silent ? "unsupported_api" : "no_prompt", shape, body.length, options);
+}
+
+/** For requests without a chain: what they weigh is guessed from the size of their body. */
+export function unhashable(
+  reason: UnhashableReason,
+  shape: RequestShape,
+  bodyBytes: number,
+  options: Pick<IdentifyOptions, "bytesPerToken">,
+): Identity {
+  const promptTokens = shape.api === "audio" ? AUDIO_TOKENS : Math.ceil(bodyBytes / options.bytesPerToken);
+  return {
+    hashes: EMPTY_HASHES,
+    blockTokens: CHUNK_BYTES / options.bytesPerToken,
+    promptTokens,
+    promptBytes: bodyBytes,
+    approximate: true,
+    unhashable: reason,
+  };
+}
+
+function identifyText(shape: RequestShape, prompt: Prompt, body: Buffer, options: IdentifyOptions): Identity {
+  let promptBytes = 0;
+  for (const plan of prompt.text) promptBytes += plannedBytes(plan);
+  const hashes = new BigUint64Array(Math.floor(promptBytes / CHUNK_BYTES));
+  if (hashes.length > 0) {
+    seedRoot("text", shape, body, options);
+    mainChain.begin(CHUNK_BYTES, hashes, digestChain);
+    for (const plan of prompt.text) addPlan(mainChain, plan, body);
+    mainChain.end();
+  }
+  return {
+    hashes,
+    blockTokens: CHUNK_BYTES / options.bytesPerToken,
+    promptTokens: Math.ceil(promptBytes / options.bytesPerToken),
+    promptBytes,
+    approximate: true,
+    unhashable: null,
+  };
+}
+
+function identifyTokens(shape: RequestShape, prompt: Prompt, body: Buffer, options: IdentifyOptions): Identity {
+  let promptTokens = 0;
+  for (const tokens of prompt.tokens) promptTokens += tokens.length;
+  const hashes = new BigUint64Array(Math.floor(promptTokens / BLOCK_TOKENS));
+  if (hashes.length > 0) {
+    seedRoot("tokens", shape, body, options);
+    mainChain.begin(BLOCK_TOKENS * Uint32Array.BYTES_PER_ELEMENT, hashes, digestChain);
+    for (const tokens of prompt.tokens) {
+      // Little-endian like every platform that Node runs on; the hashes never leave the process.
+      const bytes = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength);
+      mainChain.add(bytes, 0, bytes.length);
+    }
+    mainChain.end();
+  }
+  return {
+    hashes,
+    blockTokens: BLOCK_TOKENS,
+    promptTokens,
+    promptBytes: promptTokens * Uint32Array.BYTES_PER_ELEMENT,
+    approximate: false,
+    unhashable: null,
+  };
+}
+
+/** Leaves in the digest chain what no two prompts with different adapter, salt or root fields may share. */
+function seedRoot(kind: "text" | "tokens", shape: RequestShape, body: Buffer, options: IdentifyOptions): void {
+  digestChain.begin(CHUNK_BYTES, EMPTY_HASHES, null);
+  let bytes = addName(kind) + addName(options.adapter) + addName(options.salt) + addName(shape.cacheSalt);
+  for (const plan of shape.prompt.root) bytes += addRootPlan(plan, body);
+  digestChain.endDigest(bytes);
+}
+
+/** A name with its length before it, so that no two lists of names look alike. Null is unlike the empty name. */
+function addName(name: string | null): number {
+  if (name === null) {
+    digestChain.addByte(0xff);
+    return 1;
+  }
+  const bytes = Buffer.from(name, "utf8");
+  const head = Buffer.from(`${bytes.length}:`, "latin1");
+  digestChain.add(head, 0, head.length);
+  digestChain.add(bytes, 0, bytes.length);
+  return head.length + bytes.length;
+}
+
+/** Root plans are inside one digest already, so their own digests need no other. */
+function addRootPlan(plan: PromptPlan, body: Buffer): number {
+  let bytes = 0;
+  for (let i = 0; i < plan.length; i += 2) {
+    const step = plan[i]!;
+    const argument = plan[i + 1]!;
+    if (step >= 0) {
+      digestChain.add(body, step, argument);
+      bytes += argument - step;
+    } else if (step === MARK) {
+      digestChain.addByte(argument);
+      bytes++;
+    }
+  }
+  return bytes;
+}
+
+function addPlan(chain: ChainHasher, plan: PromptPlan, body: Buffer): void {
+  let depth = 0;
+  let digested = 0;
+  for (let i = 0; i < plan.length; i += 2) {
+    const step = plan[i]!;
+    const argument = plan[i + 1]!;
+    const target = depth === 0 ? chain : digestChain;
+    if (step >= 0) {
+      target.add(body, step, argument);
+      digested += argument - step;
+    } else if (step === MARK) {
+      target.addByte(argument);
+      digested++;
+    } else if (step === DIGEST_BEGIN) {
+      if (depth++ > 0) continue;
+      digestChain.begin(CHUNK_BYTES, EMPTY_HASHES, null);
+      digested = 0;
+    } else if (step === DIGEST_END) {
+      if (--depth > 0) continue;
+      digestChain.endDigest(digested);
+      chain.addDigestOf(digestChain);
+    }
+  }
+}
+
+/** Length of the canonical text that a plan makes. */
+function plannedBytes(plan: PromptPlan): number {
+  let bytes = 0;
+  let depth = 0;
+  for (let i = 0; i < plan.length; i += 2) {
+    const step = plan[i]!;
+    if (step === DIGEST_BEGIN) depth++;
+    else if (step === DIGEST_END) {
+      depth--;
+      if (depth === 0) bytes += DIGEST_BYTES;
+    } else if (depth > 0 || step === NOTHING) continue;
+    else bytes += step >= 0 ? plan[i + 1]! - step : 1;
+  }
+  return bytes;
+}

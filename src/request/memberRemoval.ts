@@ -1,0 +1,37 @@
+import type { Members } from "./jsonMembers.ts";
+import type { Span } from "./span.ts";
+
+/** Collects the spans that take members out of one object and leave it valid JSON. */
+export class MemberRemoval {
+  readonly #spans: Span[];
+  #runStart = -1;
+  #runComma = -1;
+  #runEnd = -1;
+
+  constructor(spans: Span[]) {
+    this.#spans = spans;
+  }
+
+  /** The member goes; its value ends at `members.at`. */
+  remove(members: Members): void {
+    if (this.#runStart < 0) {
+      this.#runStart = members.keyOpen;
+      this.#runComma = members.comma;
+    }
+    this.#runEnd = members.at;
+  }
+
+  /** The member stays: what was removed before it goes with the comma that stood between. */
+  keep(members: Members): void {
+    if (this.#runStart < 0) return;
+    this.#spans.push({ start: this.#runStart, end: members.keyOpen });
+    this.#runStart = -1;
+  }
+
+  /** The object is over: what was removed last goes with the comma before it. */
+  end(): void {
+    if (this.#runStart < 0) return;
+    this.#spans.push({ start: this.#runComma < 0 ? this.#runStart : this.#runComma, end: this.#runEnd });
+    this.#runStart = -1;
+  }
+}
