@@ -51,7 +51,7 @@ export class BlockTable {
   }
 
   find(low: number, high: number): number {
-    let block = this.#buckets[low & (this.#buckets.length - 1)]!;
+    let block = this.#buckets[this.#bucket(low, high)]!;
     while (block !== 0 && (this.#low[block] !== low || this.#high[block] !== high)) block = this.#chain[block]!;
     return block;
   }
@@ -61,7 +61,7 @@ export class BlockTable {
     const block = this.#take();
     this.#low[block] = low;
     this.#high[block] = high;
-    const bucket = low & (this.#buckets.length - 1);
+    const bucket = this.#bucket(low, high);
     this.#chain[block] = this.#buckets[bucket]!;
     this.#buckets[bucket] = block;
     this.#size++;
@@ -92,6 +92,10 @@ export class BlockTable {
     this.#wordsPerBlock = words;
   }
 
+  #bucket(low: number, high: number): number {
+    return (low ^ high) & (this.#buckets.length - 1);
+  }
+
   #take(): number {
     if (this.#free !== 0) {
       const block = this.#free;
@@ -103,7 +107,7 @@ export class BlockTable {
   }
 
   #remove(block: number): void {
-    const bucket = this.#low[block]! & (this.#buckets.length - 1);
+    const bucket = this.#bucket(this.#low[block]!, this.#high[block]!);
     let before = 0;
     let at = this.#buckets[bucket]!;
     while (at !== block) {
@@ -127,7 +131,7 @@ export class BlockTable {
     this.#holders = grownUint32(this.#holders, room * this.#wordsPerBlock);
     this.#buckets = new Uint32Array(powerOfTwo(room - 1));
     for (let block = 1; block <= this.#used; block++) {
-      const bucket = this.#low[block]! & (this.#buckets.length - 1);
+      const bucket = this.#bucket(this.#low[block]!, this.#high[block]!);
       this.#chain[block] = this.#buckets[bucket]!;
       this.#buckets[bucket] = block;
     }

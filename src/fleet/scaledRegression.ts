@@ -14,12 +14,20 @@ const MOST_NOISE = 0.5;
 const FORGETTING = 0.001;
 /** Errors beyond this many standard deviations count as if they were this large. */
 const SURPRISE_BOUND = 2.5;
-/** So many of these in a row, all to one side, are a new level and no outliers. */
-const SURPRISES_OF_NEW_LEVEL = 5;
+/**
+ * Page's cumulative sum: errors to one side, less an allowance, in standard deviations. Past the threshold they are a new
+ * level and no outliers: four gross ones in a row, or a few dozen of one deviation. A stall among good values is not.
+ */
+const DRIFT_ALLOWANCE = 0.75;
+const DRIFT_THRESHOLD = 6;
 /** Coefficients stay within this factor of their prior. */
 export const PLAUSIBLE_FACTOR = 20;
+/** Logarithm of the largest ratio of observed and predicted that can be true: from one end of the range to the other. */
+const MOST_RATIO = 2 * Math.log(PLAUSIBLE_FACTOR);
 /** Weight of one observation in the running error and noise. */
 const RECENT_WEIGHT = 0.05;
+/** What a single prediction adds to the running error at most, so that one absurd observation does not hide the rest. */
+const MOST_ERROR = 10;
 /** Standard over mean absolute deviation of a normal distribution, √(π/2). */
 const DEVIATION_RATIO = 1.2533;
 
@@ -39,8 +47,8 @@ export class ScaledRegression {
   readonly #covariance = Float64Array.from({ length: SIZE * SIZE }, (_, at) => priorCovariance(at));
   readonly #gain = new Float64Array(SIZE);
   #noise = FIRST_NOISE;
-  /** Bounded errors in a row; positive: slower than predicted. */
-  #surprises = 0;
+  #slowerDrift = 0;
+  #fasterDrift = 0;
   #mape = 0;
   #observations = 0;
 
@@ -72,27 +80,21 @@ export class ScaledRegression {
     if (!(byPrior > 0) || !(y > 0) || !Number.isFinite(byPrior) || !Number.isFinite(y)) return;
     const observed = y / byPrior;
     const predicted = this.predict(z0, z1, z2) / byPrior;
-    const error = observed - predicted;
     this.#blend(FORGETTING);
-    // A machine twice as slow jitters twice as much.
-    const noise = this.#noise * predicted;
-    let variance = this.#project(z0 / byPrior, z1 / byPrior, z2 / byPrior) + noise * noise;
-    let bound = SURPRISE_BOUND * Math.sqrt(variance);
+    // By ratio: half as long and twice as long are equally far off. Jitter too is taken as a share of the prediction.
+    const ratio = Math.max(-MOST_RATIO, Math.min(MOST_RATIO, Math.log(observed / predicted)));
+    const noise = (this.#noise * predicted) ** 2;
+    let variance = this.#project(z0 / byPrior, z1 / byPrior, z2 / byPrior) + noise;
+    const deviation = Math.sqrt(variance) / predicted;
+    let believed = Math.max(-SURPRISE_BOUND * deviation, Math.min(SURPRISE_BOUND * deviation, ratio));
+    this.#noteQuality(ratio, Math.abs(observed - predicted) / observed);
 
-    if (Math.abs(error) <= bound) this.#surprises = 0;
-    else this.#surprises = Math.max(0, this.#surprises * Math.sign(error)) * Math.sign(error) + Math.sign(error);
-    if (Math.abs(this.#surprises) >= SURPRISES_OF_NEW_LEVEL) {
-      this.#surprises = 0;
+    if (this.#isNewLevel(believed / deviation)) {
       this.#blend(1);
-      variance = this.#project(z0 / byPrior, z1 / byPrior, z2 / byPrior) + noise * noise;
-      bound = Number.POSITIVE_INFINITY;
+      variance = this.#project(z0 / byPrior, z1 / byPrior, z2 / byPrior) + noise;
+      believed = ratio;
     }
-    this.#update(Math.max(-bound, Math.min(bound, error)), variance);
-
-    const weight = Math.max(RECENT_WEIGHT, 1 / (this.#observations + 1));
-    this.#mape += weight * (Math.abs(error) / observed - this.#mape);
-    const deviation = (DEVIATION_RATIO * Math.min(Math.abs(error), SURPRISE_BOUND * noise)) / predicted;
-    this.#noise = Math.min(MOST_NOISE, Math.max(LEAST_NOISE, this.#noise + RECENT_WEIGHT * (deviation - this.#noise)));
+    this.#update(predicted * Math.expm1(believed), variance);
     this.#observations++;
   }
 
@@ -101,6 +103,23 @@ export class ScaledRegression {
     const by = (slowness / this.slowness) ** share;
     for (let at = 0; at < SIZE; at++) this.#setFactor(at, this.#factors[at]! * by);
     this.#blend(share);
+  }
+
+  #isNewLevel(deviations: number): boolean {
+    this.#slowerDrift = Math.max(0, this.#slowerDrift + deviations - DRIFT_ALLOWANCE);
+    this.#fasterDrift = Math.max(0, this.#fasterDrift - deviations - DRIFT_ALLOWANCE);
+    if (this.#slowerDrift < DRIFT_THRESHOLD && this.#fasterDrift < DRIFT_THRESHOLD) return false;
+    this.#slowerDrift = 0;
+    this.#fasterDrift = 0;
+    return true;
+  }
+
+  #noteQuality(ratio: number, relativeError: number): void {
+    const weight = Math.max(RECENT_WEIGHT, 1 / (this.#observations + 1));
+    this.#mape += weight * (Math.min(MOST_ERROR, relativeError) - this.#mape);
+    const deviation = DEVIATION_RATIO * Math.min(Math.abs(ratio), SURPRISE_BOUND * this.#noise);
+    const noise = this.#noise + RECENT_WEIGHT * (deviation - this.#noise);
+    this.#noise = Math.min(MOST_NOISE, Math.max(LEAST_NOISE, noise));
   }
 
   #setFactor(at: number, factor: number): void {
