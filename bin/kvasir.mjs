@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // Kvasir runs TypeScript directly, which takes Node 24. Where the system's node is older, the runtime that npm
 // installed beside this package takes over; with neither, say so instead of failing on a syntax error.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -19,6 +20,21 @@ if (major >= 24) {
     );
     process.exit(1);
   }
-  const run = spawnSync(bundled, [join(root, "src/cli/main.ts"), ...process.argv.slice(2)], { stdio: "inherit" });
-  process.exit(run.status ?? 1);
+  handOver(spawn(bundled, [join(root, "src/cli/main.ts"), ...process.argv.slice(2)], { stdio: "inherit" }));
+}
+
+/** This process stands for `child`: signals go through, and it ends as the child ends. */
+function handOver(child) {
+  const signals = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR2"];
+  // A terminal sends Ctrl-C to the whole group, so the child has it already; a signal to this process alone it has not.
+  for (const signal of signals) {
+    process.on(signal, () => {
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  child.on("error", (cause) => {
+    process.stderr.write(`kvasir could not start ${child.spawnfile}: ${cause.message}\n`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
 }

@@ -22,9 +22,14 @@ export const limitsSchema = z
     queueBytes: integer(0, 1_099_511_627_776).default(268_435_456).describe("Bodies of waiting requests together."),
     queueMs: integer(1, MAX_MS).default(30_000).describe("Longest wait in the router."),
     retries: integer(0, 16).default(2).describe("Further attempts on other replicas before the first byte."),
+    drainDelayMs: integer(0, MAX_MS)
+      .default(0)
+      .describe(
+        "After SIGTERM: how long the router says that it is not ready and still takes requests, so that balancers notice.",
+      ),
     drainGraceMs: integer(0, MAX_MS)
       .default(30_000)
-      .describe("After SIGTERM: how long running answers may take to finish."),
+      .describe("After that: how long running answers may take to finish."),
   })
   .prefault({})
   .describe("Every bound in time and size. A client gets an error whose code names the limit that was hit.");

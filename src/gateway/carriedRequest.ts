@@ -25,7 +25,7 @@ export interface Work {
 }
 
 /** Carries a prepared request to its end: rate of tokens, the call itself, then metrics and the log line. */
-export function carry(work: Work, parts: GatewayParts, release: () => void): void {
+export function carry(work: Work, parts: GatewayParts, release: (bodyFree: boolean) => void): void {
   const { client, prepared } = work;
   const { request } = prepared;
   const { clock, fleet } = parts;
@@ -37,7 +37,7 @@ export function carry(work: Work, parts: GatewayParts, release: () => void): voi
   const waitMs = client.tokens?.take(takenTokens, startedMs) ?? 0;
   if (waitMs > 0) throw keyRateLimited("tokens", waitMs);
   void parts.carrier.carry(callFor(work, parts)).then((result) => {
-    release();
+    release(result.bodyFree);
     const nowMs = clock.nowMs();
     client.tokens?.correct(takenTokens, usedTokens(result, request.identity.promptTokens), nowMs);
     finish(work, parts, result, startedMs, nowMs);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "#src/config/schema.ts";
 import type { Downstream } from "#src/dispatch/downstream.ts";
-import { RouterError, toRouterError } from "#src/errors/routerError.ts";
+import { toRouterError, type RouterError } from "#src/errors/routerError.ts";
 import { errorShapeOf, sendError, sendJson } from "./answers.ts";
 import { carry } from "./carriedRequest.ts";
 import type { GatewayParts } from "./gatewayParts.ts";
@@ -71,15 +71,18 @@ export class ClientApi {
     const { head, body } = incoming;
     const client = this.#admitted.get(head) ?? ANONYMOUS;
     this.#heldBytes += body.length;
-    const release = (): void => void (this.#heldBytes -= body.length);
+    const release = (bodyFree: boolean): void => {
+      this.#heldBytes -= body.length;
+      if (bodyFree) incoming.release();
+    };
     const refuse = (caught: unknown): void => {
-      release();
+      release(true);
       this.#refuse(toRouterError(caught), requestId, incoming, client, downstream);
     };
     try {
       const target = readTarget(head.target);
       if (this.#answerLocally(requestId, head, target, client, downstream)) {
-        release();
+        release(true);
         return;
       }
       refuseControlPaths(target);
@@ -103,7 +106,7 @@ export class ClientApi {
     incoming: HttpRequest,
     client: Client,
     downstream: Downstream,
-    release: () => void,
+    release: (bodyFree: boolean) => void,
   ): void {
     const { limits, logRequests } = this.#settings;
     const work = { prepared, incoming, client, downstream, limits, logRequests };

@@ -29,7 +29,7 @@ export function readTarget(target: string): RequestTarget {
   } catch (cause) {
     throw badTarget("The request path has a broken percent-escape.", cause);
   }
-  if (/\/\/|\/\.{1,2}(\/|$)|[\x00-\x1f\x7f\\%;]/.test(decodedPath)) {
+  if (/\/\/|\/\.{1,2}(\/|$)|[\\%;]|[^\u0021-\u007e\u00a0-\uffff]/.test(decodedPath)) {
     throw badTarget("The request path must be plain: no empty or dot segments, no hidden separators.");
   }
   return { path, decodedPath, target };

@@ -20,10 +20,11 @@ export interface Sources {
   readonly all: readonly Source[];
 }
 
-export function makeSources(config: Config, timers: Timers): Sources {
+/** `admin`: what the admin API added so far, if there was a configuration before this one. */
+export function makeSources(config: Config, timers: Timers, admin?: AdminSource): Sources {
   const { files, dns, maxEngines } = config.discovery;
   const listed = new StaticSource("config", configuredEndpoints(config));
-  const admin = new AdminSource({ maxEndpoints: maxEngines });
+  const added = admin ?? new AdminSource({ maxEndpoints: maxEngines });
   const watched = files.map(({ path }) => new FileSource({ path, timers, maxEndpoints: maxEngines }));
   const resolved = dns.map(({ host, record, port, scheme, everyMs, ...shared }) => {
     const {
@@ -37,5 +38,5 @@ export function makeSources(config: Config, timers: Timers): Sources {
     });
     return new DnsSource({ host, record, port, scheme, everyMs, shared: rest, timers, maxEndpoints: maxEngines });
   });
-  return { listed, admin, all: [listed, ...watched, ...resolved, admin] };
+  return { listed, admin: added, all: [listed, ...watched, ...resolved, added] };
 }

@@ -1,0 +1,44 @@
+import { Command } from "commander";
+import { ConfigError } from "#src/config/loadConfig.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { configCommand } from "./config.ts";
+import { emulateCommand } from "./emulate.ts";
+import { keyCommand } from "./key.ts";
+import { policiesCommand } from "./policies.ts";
+import { serveCommand } from "./serve.ts";
+
+const NEEDED_NODE = 24;
+
+async function main(): Promise<void> {
+  const major = Number(process.versions.node.split(".")[0]);
+  if (major < NEEDED_NODE) {
+    console.error(`kvasir needs Node ${NEEDED_NODE} or newer; this is ${process.version}. bin/kvasir.mjs finds one.`);
+    process.exit(1);
+  }
+  const program = new Command("kvasir")
+    .description("KV-aware scheduling and inference routing for fleets of LLM engines")
+    .version(packageJson.version)
+    .showHelpAfterError("(kvasir help <command> shows what there is)")
+    .addCommand(serveCommand())
+    .addCommand(configCommand())
+    .addCommand(keyCommand())
+    .addCommand(policiesCommand());
+  emulateCommand(program);
+  await program.parseAsync();
+}
+
+main().catch((caught: unknown) => {
+  console.error(describe(caught));
+  process.exit(1);
+});
+
+/** What a person at a terminal needs: the reason, without a stack where the reason is known. */
+function describe(caught: unknown): string {
+  if (caught instanceof ConfigError) return caught.message;
+  if (!(caught instanceof Error)) return String(caught);
+  const { code, address, port } = caught as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === "EADDRINUSE") return `Port ${port} on ${address} is taken. Choose another with --port, or 0 for any.`;
+  if (code === "EACCES") return `Listening on ${address}:${port} is not permitted.`;
+  if (code === "EADDRNOTAVAIL") return `${address} is no address of this machine.`;
+  return caught.stack ?? caught.message;
+}

@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Config } from "#src/config/schema.ts";
+import type { Clock } from "#src/determinism/clock.ts";
+import type { Random } from "#src/determinism/random.ts";
+import type { Timers } from "#src/determinism/timers.ts";
+import type { AdminSource } from "#src/discovery/adminSource.ts";
+import { Discovery, type DiscoveryListener } from "#src/discovery/discovery.ts";
+import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
+import { createAskEngine } from "#src/engines/engineClient.ts";
+import { EngineMonitor } from "#src/engines/engineMonitor.ts";
+import type { Fleet } from "#src/fleet/fleet.ts";
+import type { RequestLog } from "#src/telemetry/requestLog.ts";
+import { engineEvents, logFleetChanges } from "./engineEvents.ts";
+import { configuredEndpoints, makeSources, type Sources } from "./sources.ts";
+
+export interface EngineSetTools {
+  readonly fleet: Fleet;
+  readonly log: RequestLog;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly authorities: readonly string[] | undefined;
+}
+
+/** Which engines there are: from all sources, watched, and known to the fleet. */
+export class EngineSet {
+  readonly #tools: EngineSetTools;
+  readonly #monitor: EngineMonitor;
+  #config: Config;
+  #sources: Sources;
+  #discovery: Discovery;
+
+  constructor(config: Config, tools: EngineSetTools) {
+    const { fleet, log, clock, timers, random, authorities } = tools;
+    const tls = authorities === undefined ? {} : { ca: authorities.join("\n") };
+    this.#tools = tools;
+    this.#config = config;
+    this.#monitor = new EngineMonitor({
+      listener: engineEvents(fleet, log),
+      clock,
+      timers,
+      random,
+      open: ({ url, apiKey }) => createAskEngine({ url, apiKey, tls }),
+    });
+    this.#sources = makeSources(config, timers);
+    this.#discovery = this.#makeDiscovery(this.#sources);
+    logFleetChanges(fleet, log);
+  }
+
+  get admin(): AdminSource {
+    return this.#sources.admin;
+  }
+
+  /** Resolves when each source has delivered or failed once. */
+  start(): Promise<void> {
+    return this.#discovery.start();
+  }
+
+  /** Takes over a new configuration. Engines that stay keep all that is known of them. */
+  async reload(config: Config): Promise<void> {
+    const previous = this.#config;
+    this.#config = config;
+    if (isDeepStrictEqual(previous.discovery, config.discovery)) {
+      this.#sources.listed.set(configuredEndpoints(config));
+      return;
+    }
+    const sources = makeSources(config, this.#tools.timers, this.#sources.admin);
+    // The new sources report only once all of them have: until then, engines that one of them names would seem gone.
+    const next = this.#makeDiscovery(sources);
+    await this.#discovery.stop();
+    await next.start();
+    this.#sources = sources;
+    this.#discovery = next;
+    this.#changed(next.endpoints);
+  }
+
+  async stop(): Promise<void> {
+    await this.#discovery.stop();
+    await this.#monitor.stop();
+  }
+
+  #makeDiscovery(sources: Sources): Discovery {
+    const listener: DiscoveryListener = {
+      changed: (endpoints) => {
+        if (this.#discovery === discovery) this.#changed(endpoints);
+      },
+      problems: (bySource) => this.#problems(bySource),
+    };
+    const discovery: Discovery = new Discovery({
+      sources: sources.all,
+      listener,
+      maxEndpoints: this.#config.discovery.maxEngines,
+    });
+    return discovery;
+  }
+
+  #changed(endpoints: readonly EngineEndpoint[]): void {
+    const { fleet, clock } = this.#tools;
+    fleet.applyEndpoints("discovery", endpoints, clock.nowMs());
+    this.#monitor.setEndpoints(endpoints);
+  }
+
+  #problems(bySource: ReadonlyMap<string, string>): void {
+    const { fleet, log, clock } = this.#tools;
+    if (bySource.size === 0) {
+      fleet.conditions.clear("source_failed", null);
+      log.event("info", "all sources of engines are well");
+      return;
+    }
+    const message = [...bySource].map(([source, why]) => `${source}: ${why}`).join("; ");
+    fleet.conditions.raise("source_failed", null, message, clock.nowMs());
+    log.event("warn", "a source of engines failed; its last set stays", { problems: Object.fromEntries(bySource) });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Config } from "#src/config/schema.ts";
+import { ClassTable } from "#src/scheduler/classes.ts";
+import { QUEUE_LIMITS } from "#src/scheduler/queueLimits.ts";
+import type { SchedulerSettings } from "#src/scheduler/scheduler.ts";
+import type { GatewaySettings } from "./clientApi.ts";
+import { Clients } from "./clients.ts";
+import { HTTP_LIMITS, type HttpLimits } from "./http/httpLimits.ts";
+import { ModelNames } from "./modelNames.ts";
+import type { Policies } from "./policies.ts";
+
+/** What the client API needs of a configuration. */
+export function gatewaySettings(config: Config, nowMs: number, previous: Clients | null = null): GatewaySettings {
+  return {
+    clients: new Clients(config.keys, nowMs, previous),
+    names: new ModelNames(config.models),
+    limits: config.limits,
+    logRequests: config.log.requests,
+  };
+}
+
+/** What the scheduler needs of a configuration. */
+export function schedulerSettings(config: Config, policies: Policies): SchedulerSettings {
+  const { queueRequests, queueBytes, queueMs } = config.limits;
+  return {
+    policyFor: (model) => policies.of(model),
+    classes: new ClassTable(Object.entries(config.classes).map(([name, settings]) => ({ name, ...settings }))),
+    limits: { ...QUEUE_LIMITS, maxRequests: queueRequests, maxBytes: queueBytes, maxWaitMs: queueMs },
+  };
+}
+
+/** The limits of the client listener, read anew for each request, so that a reload changes them. */
+export function httpLimits(config: () => Config): HttpLimits {
+  return {
+    ...HTTP_LIMITS,
+    maxConnections: config().limits.connections,
+    get maxHeaderBytes() {
+      return config().limits.headerBytes;
+    },
+    get maxBodyBytes() {
+      return config().limits.bodyBytes;
+    },
+    get requestMs() {
+      return config().limits.receiveMs;
+    },
+  };
+}
