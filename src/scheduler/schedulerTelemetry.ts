@@ -20,12 +20,12 @@ export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>):
     refused(_request, { code }) {
       metrics.admissionRejections.with(code).add();
     },
-    finished({ request, replica, cachedTokensPredicted }, outcome) {
+    finished({ request, replica, reservation, cachedTokensPredicted }, outcome) {
       metrics.replicaAttempts.with(replica.id, outcome.kind).add();
       if (outcome.kind !== "answered" || outcome.status >= 300) return;
       const { promptTokens, cachedTokens, outputTokens } = outcome.usage;
       const model = metrics.model(request.model);
-      model.tokens(promptTokens, outputTokens);
+      model.tokens(promptTokens, outputTokens ?? (reservation.outputTokens > 0 ? reservation.outputTokens : null));
       model.cachedTokens(cachedTokensPredicted, cachedTokens);
     },
   };

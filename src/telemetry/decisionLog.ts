@@ -4,49 +4,49 @@ export interface LoggedDecision {
   readonly requestId: string;
 }
 
-/** The most recent decisions, for the admin API. The oldest make place for the newest. */
+/**
+ * The most recent decisions, for the admin API, in a ring. Each request adds one and hardly any is ever looked up, so
+ * adding is one store and looking up is a walk.
+ */
 export class DecisionLog<D extends LoggedDecision> {
-  readonly #maxDecisions: number;
-  readonly #byId = new Map<string, D>();
-  readonly #byRequest = new Map<string, D[]>();
+  readonly #ring: (D | undefined)[];
+  /** Where the next one goes: over the oldest, once the ring is full. */
+  #next = 0;
+  #size = 0;
 
   constructor(maxDecisions = 4_096) {
-    this.#maxDecisions = maxDecisions;
+    this.#ring = Array.from({ length: Math.max(0, maxDecisions) });
   }
 
   get size(): number {
-    return this.#byId.size;
+    return this.#size;
   }
 
   add(decision: D): void {
-    if (this.#maxDecisions <= 0) return;
-    if (this.#byId.size >= this.#maxDecisions) this.#dropOldest();
-    this.#byId.set(decision.id, decision);
-    const ofRequest = this.#byRequest.get(decision.requestId);
-    if (ofRequest === undefined) this.#byRequest.set(decision.requestId, [decision]);
-    else ofRequest.push(decision);
+    if (this.#ring.length === 0) return;
+    this.#ring[this.#next] = decision;
+    this.#next = (this.#next + 1) % this.#ring.length;
+    if (this.#size < this.#ring.length) this.#size++;
   }
 
   byDecision(id: string): D | null {
-    return this.#byId.get(id) ?? null;
+    return this.#ring.find((decision) => decision?.id === id) ?? null;
   }
 
   /** Each attempt has its own; the first comes first. */
   byRequest(requestId: string): readonly D[] {
-    return this.#byRequest.get(requestId) ?? [];
+    return this.recent(this.#size)
+      .filter((decision) => decision.requestId === requestId)
+      .reverse();
   }
 
   /** The newest first. */
   recent(count: number): readonly D[] {
-    return [...this.#byId.values()].slice(-Math.max(1, count)).reverse();
-  }
-
-  #dropOldest(): void {
-    const oldest = this.#byId.values().next().value;
-    if (oldest === undefined) return;
-    this.#byId.delete(oldest.id);
-    const left = (this.#byRequest.get(oldest.requestId) ?? []).filter(({ id }) => id !== oldest.id);
-    if (left.length === 0) this.#byRequest.delete(oldest.requestId);
-    else this.#byRequest.set(oldest.requestId, left);
+    const found: D[] = [];
+    for (let back = 1; back <= Math.min(count, this.#size); back++) {
+      const decision = this.#ring[(this.#next - back + this.#ring.length) % this.#ring.length];
+      if (decision !== undefined) found.push(decision);
+    }
+    return found;
   }
 }
