@@ -54,6 +54,15 @@ export class LatencyModel {
     };
   }
 
+  /** Of `coefficients`, without making an object: pricing reads these two for every candidate. */
+  get prefillBaseMs(): number {
+    return this.#prior.prefillBaseMs * this.#prefill.factor(0);
+  }
+
+  get prefillMsPerKtok(): number {
+    return this.#prior.prefillMsPerKtok * this.#prefill.factor(1);
+  }
+
   get basis(): LatencyBasis {
     return this.#prefill.observations >= LEARNED_AFTER || this.#step.observations >= LEARNED_AFTER
       ? "learned"

@@ -10,7 +10,7 @@ const LEAST_TRUST = 0.5;
 export class Upkeep {
   readonly #metricsStaleMs: number;
   readonly #observations = new WeakMap<Replica, number>();
-  #lastMs = Number.NaN;
+  #lastMs = Number.POSITIVE_INFINITY;
 
   constructor(metricsStaleMs: number) {
     this.#metricsStaleMs = metricsStaleMs;
@@ -18,13 +18,14 @@ export class Upkeep {
 
   tick(fleet: Fleet, nowMs: number): void {
     fleet.index.expire(nowMs);
+    const share = 1 - 2 ** (-Math.max(0, nowMs - this.#lastMs) / RELAX_HALF_LIFE_MS);
+    this.#lastMs = nowMs;
+    const observed = new Set(fleet.replicas().filter((replica) => this.#wasObserved(replica)));
     for (const replica of fleet.replicas()) {
       this.#watchMetrics(fleet, replica, nowMs);
       watchTrust(fleet, replica, nowMs);
+      if (share > 0 && !observed.has(replica)) relax(replica, fleet, observed, share);
     }
-    const sinceMs = nowMs - this.#lastMs;
-    this.#lastMs = nowMs;
-    if (sinceMs > 0) for (const { id } of fleet.models()) this.#relax(fleet.pool(id), sinceMs);
   }
 
   #watchMetrics({ conditions }: Fleet, { id, lifecycle, metrics }: Replica, nowMs: number): void {
@@ -40,26 +41,30 @@ export class Upkeep {
     }
   }
 
-  /**
-   * A replica that was found slow is avoided, and so would never be found to have recovered. What is not observed is
-   * taken to be like its peers again, by and by.
-   */
-  #relax(pool: readonly Replica[], sinceMs: number): void {
-    const share = 1 - 2 ** (-sinceMs / RELAX_HALF_LIFE_MS);
-    for (const replica of pool) {
-      const { observations } = replica.latency;
-      const before = this.#observations.get(replica);
-      this.#observations.set(replica, observations);
-      if (before !== observations) continue;
-      const peers = pool.filter((peer) => peer !== replica && peer.endpoint.prior === replica.endpoint.prior);
-      if (peers.length === 0) continue;
-      replica.latency.relax(
-        median(peers.map(({ latency }) => latency.prefillSlowness)),
-        median(peers.map(({ latency }) => latency.stepSlowness)),
-        share,
-      );
-    }
+  /** Since the last call. */
+  #wasObserved(replica: Replica): boolean {
+    const { observations } = replica.latency;
+    const before = this.#observations.get(replica);
+    this.#observations.set(replica, observations);
+    return observations !== before;
   }
+}
+
+/**
+ * A replica that was found slow is avoided, and so would never be found to have recovered. While its peers are observed
+ * and it is not, it is taken to be like them again, by and by. An idle fleet keeps what it has learned.
+ */
+function relax(replica: Replica, fleet: Fleet, observed: ReadonlySet<Replica>, share: number): void {
+  const model = replica.profile?.models.find(({ parent }) => parent === null);
+  if (model === undefined) return;
+  const { prior } = replica.endpoint;
+  const peers = fleet.pool(model.id).filter((peer) => observed.has(peer) && peer.endpoint.prior === prior);
+  if (peers.length === 0) return;
+  replica.latency.relax(
+    median(peers.map(({ latency }) => latency.prefillSlowness)),
+    median(peers.map(({ latency }) => latency.stepSlowness)),
+    share,
+  );
 }
 
 function watchTrust({ conditions, index }: Fleet, replica: Replica, nowMs: number): void {

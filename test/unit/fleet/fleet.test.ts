@@ -188,7 +188,8 @@ describe("the fleet", () => {
   });
 
   it("takes an avoided slow replica to be like its peers again after a while, but not one that is observed", () => {
-    const { fleet, clock, replica } = readyFleet(["a:1", "b:1", "c:1"]);
+    // An alias is a second pool of the same replicas.
+    const { fleet, clock, replica } = readyFleet(["a:1", "b:1", "c:1"], {}, { models: [base("m"), base("alias")] });
     const observe = (id: string, by: number): void => {
       const { latency } = replica(id);
       for (let at = 0; at < 40; at++) latency.observeStep(8, 8_000, by * 7);
@@ -204,6 +205,9 @@ describe("the fleet", () => {
       fleet.tick(clock.nowMs());
     }
     assert.ok(latency.stepSlowness > 0.9 * slow);
+    clock.advance(3_600_000);
+    fleet.tick(clock.nowMs());
+    assert.ok(latency.stepSlowness > 0.9 * slow, "an idle fleet forgets nothing");
     for (let second = 0; second < 120; second++) {
       clock.advance(1000);
       observe("b:1", 1);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { SeededRandom } from "#src/determinism/random.ts";
 import { heldBlocks } from "#src/fleet/blockIndex.ts";
 import type { PlacedPrefix } from "#src/fleet/placedPrefix.ts";
 import { PrefixIndex } from "#src/fleet/prefixIndex.ts";
@@ -273,11 +272,11 @@ describe("the prefix index", () => {
   it("stays as large as it is over a million unique prompts, within its bound", () => {
     const maxHolders = 20_000;
     const index = new PrefixIndex({ maxHolders, pendingMs: 1_000 });
-    const random = new SeededRandom(5);
     let plateau = 0;
     for (let at = 0; at < 1_000_000; at++) {
-      const hashes = BigUint64Array.of(BigInt(random.below(2 ** 32)) << 32n, BigInt(at), BigInt(random.below(2 ** 32)));
-      const placed = index.place(at % 40, { hashes, blockTokens: 16 }, at / 10);
+      const hashes = new BigUint64Array(2);
+      new Uint32Array(hashes.buffer).set([at, Math.imul(at, 0x9e3779b1), at, Math.imul(at, 0x85ebca6b)]);
+      const placed = index.place(at % 40, { hashes, blockTokens: BLOCK_TOKENS }, at / 10);
       if (at % 3 > 0) index.confirm(placed, at / 10);
       if (at === 200_000) plateau = index.bytes;
     }
