@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { EngineContext, EngineStats } from "./engineContext.ts";
-import { resolveOptions, type EmulatedEngineOptions } from "./engineOptions.ts";
+import { resolveOptions, type EmulatedEngineOptions, type ResolvedOptions } from "./engineOptions.ts";
 import { FaultSwitch, type Faults } from "./faults.ts";
 import { EngineServer } from "./http/engineServer.ts";
 import { Incarnation } from "./incarnation.ts";
@@ -14,6 +14,7 @@ export interface EmulatedEngine {
   readonly url: string;
   readonly port: number;
   readonly model: string;
+  readonly options: ResolvedOptions;
   readonly faults: FaultSwitch;
   stats(): EngineStats;
   /** A new process on the same port after `downMs`: connections cut, cache empty, counters zero, new start time. */
@@ -29,7 +30,7 @@ export async function startEmulatedEngine(options: EmulatedEngineOptions = {}): 
 }
 
 class Engine implements EmulatedEngine, EngineContext {
-  readonly options;
+  readonly options: ResolvedOptions;
   readonly faults: FaultSwitch;
   readonly server: EngineServer;
   readonly log = new RecentEntries<RequestRecord>(LOGGED_REQUESTS);
@@ -38,7 +39,7 @@ class Engine implements EmulatedEngine, EngineContext {
   incarnation: Incarnation;
   #incarnations = 1;
 
-  constructor(options: ReturnType<typeof resolveOptions>) {
+  constructor(options: ResolvedOptions) {
     this.options = options;
     this.fingerprint = `vllm-${options.version}-${randomBytes(4).toString("hex")}`;
     this.received = new RecentEntries(options.keepReceived);

@@ -39,36 +39,44 @@ export interface EmulatedEngineOptions {
   readonly keepReceived?: number;
 }
 
-export type ResolvedOptions = Readonly<Required<EmulatedEngineOptions>>;
+export interface ResolvedOptions extends Required<EmulatedEngineOptions> {
+  /** Key of the table entry that gives times and memory; null: the pair is not in it, llama-3.1-8b on one H100 stands in. */
+  readonly prior: string | null;
+}
+
+/** What holds where nothing is said; the rest follows from model and GPU. */
+export const defaultOptions = Object.freeze({
+  model: "qwen3-32b",
+  gpu: "h100",
+  host: "127.0.0.1",
+  port: 0,
+  timeScale: 1,
+  maxRunning: 256,
+  maxBatchedTokens: 8192,
+  blockTokens: 16,
+  prefixCaching: true,
+  policy: "fcfs",
+  adapters: [],
+  maxResidentAdapters: 4,
+  adapterLoadMs: 250,
+  dataParallelRanks: 1,
+  answerLength: { medianTokens: 180, sigma: 0.7 },
+  stopsBeforeLimit: false,
+  maxQueued: null,
+  keepAliveMs: 5000,
+  version: "0.32.0",
+  keepReceived: 0,
+}) satisfies EmulatedEngineOptions;
 
 export function resolveOptions(options: EmulatedEngineOptions): ResolvedOptions {
-  const model = options.model ?? "qwen3-32b";
-  const gpu = options.gpu ?? "h100";
-  const hardware = hardwareFor(model, gpu);
-  const kvTokens = options.kvTokens ?? hardware.kvTokens;
+  const chosen = { ...defaultOptions, ...options };
+  const hardware = hardwareFor(chosen.model, chosen.gpu);
+  const kvTokens = chosen.kvTokens ?? hardware.kvTokens;
   return Object.freeze({
-    model,
-    gpu,
-    host: options.host ?? "127.0.0.1",
-    port: options.port ?? 0,
-    timeScale: options.timeScale ?? 1,
-    maxRunning: options.maxRunning ?? 256,
-    maxBatchedTokens: options.maxBatchedTokens ?? 8192,
+    ...chosen,
     kvTokens,
-    blockTokens: options.blockTokens ?? 16,
-    maxModelTokens: Math.min(options.maxModelTokens ?? hardware.contextTokens, kvTokens),
-    prefixCaching: options.prefixCaching ?? true,
-    policy: options.policy ?? "fcfs",
-    adapters: options.adapters ?? [],
-    maxResidentAdapters: options.maxResidentAdapters ?? 4,
-    adapterLoadMs: options.adapterLoadMs ?? 250,
-    dataParallelRanks: options.dataParallelRanks ?? 1,
-    times: options.times ?? hardware.times,
-    answerLength: options.answerLength ?? { medianTokens: 180, sigma: 0.7 },
-    stopsBeforeLimit: options.stopsBeforeLimit ?? false,
-    maxQueued: options.maxQueued ?? null,
-    keepAliveMs: options.keepAliveMs ?? 5000,
-    version: options.version ?? "0.32.0",
-    keepReceived: options.keepReceived ?? 0,
+    maxModelTokens: Math.min(chosen.maxModelTokens ?? hardware.contextTokens, kvTokens),
+    times: chosen.times ?? hardware.times,
+    prior: hardware.prior,
   });
 }

@@ -1,6 +1,7 @@
+import { z } from "zod";
 import { FaultSettings } from "../faults.ts";
 import type { Exchange } from "./exchange.ts";
-import { isObject, numberField } from "./jsonBody.ts";
+import { numberField, parseJsonBody, type JsonBody } from "./jsonBody.ts";
 import { badRequest } from "./vllmError.ts";
 
 /** `GET /emulator/faults` */
@@ -10,9 +11,10 @@ export function answerFaults(exchange: Exchange): void {
 
 /** `POST /emulator/faults`: changes the named faults; `{}` changes nothing. `DELETE` clears all. */
 export function changeFaults(exchange: Exchange): void {
-  const changes = FaultSettings.partial().safeParse(exchange.json());
-  if (!changes.success) throw badRequest(changes.error.message);
-  const named = Object.keys(exchange.json());
+  const body = bodyOf(exchange);
+  const changes = FaultSettings.partial().safeParse(body);
+  if (!changes.success) throw badRequest(z.prettifyError(changes.error));
+  const named = Object.keys(body);
   const given = Object.fromEntries(Object.entries(changes.data).filter(([name]) => named.includes(name)));
   if (given["refuse"] === true) {
     // The answer has to leave before the connection is cut.
@@ -29,8 +31,7 @@ export function clearFaults(exchange: Exchange): void {
 
 /** `POST /emulator/restart` with an optional `{"downMs": 500}`; answers before it goes down. */
 export function answerRestart(exchange: Exchange): void {
-  const body: unknown = exchange.body.length === 0 ? {} : exchange.json();
-  const downMs = isObject(body) ? (numberField(body, "downMs") ?? 0) : 0;
+  const downMs = numberField(bodyOf(exchange), "downMs") ?? 0;
   exchange.response.once("finish", () => void exchange.context.restart(downMs));
   exchange.answerJson({ restarting: true });
 }
@@ -39,4 +40,9 @@ export function answerRestart(exchange: Exchange): void {
 export function answerStats(exchange: Exchange): void {
   const { received: _, ...stats } = exchange.context.stats();
   exchange.answerJson(stats);
+}
+
+/** JSON whatever the content type says, as these routes are for `curl -d`. */
+function bodyOf(exchange: Exchange): JsonBody {
+  return exchange.body.length === 0 ? {} : parseJsonBody("application/json", exchange.body);
 }

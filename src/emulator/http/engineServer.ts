@@ -66,14 +66,13 @@ export class EngineServer {
     const found = isLocal(request) ? findRoute(method, path) : findRoute(method, path, ["model", "control"]);
     const header = request.headers["x-request-id"];
     const requestId = typeof header === "string" && header !== "" ? header : randomBytes(8).toString("hex");
-    const faults = this.#faultsFor(typeof found === "string" ? "control" : found.kind);
+    const faults = this.#faultsFor(found.kind ?? "control");
     const exchange = new Exchange({ request, response, path, body, requestId }, this.#context, faults);
     if (faults.hang !== null) return;
-    this.#count(method, typeof found === "string" ? "none" : path, response);
+    this.#count(method, found.kind === null ? "none" : path, response);
     try {
       if (faults.error !== null) throw emulatedError(faults.error);
-      if (found === "unknown path") exchange.answerJson({ detail: "Not Found" }, 404);
-      else if (found === "other method") exchange.answerJson({ detail: "Method Not Allowed" }, 405);
+      if (found.kind === null) answerNoRoute(exchange, found.allow);
       else found.route(exchange);
     } catch (error) {
       answerError(exchange, error);
@@ -112,6 +111,15 @@ async function collectBody(request: IncomingMessage): Promise<Buffer | null> {
     return null;
   }
   return Buffer.concat(parts);
+}
+
+function answerNoRoute(exchange: Exchange, allow: readonly string[]): void {
+  if (allow.length === 0) {
+    exchange.answerJson({ detail: "Not Found" }, 404);
+    return;
+  }
+  exchange.response.setHeader("allow", allow.join(", "));
+  exchange.answerJson({ detail: "Method Not Allowed" }, 405);
 }
 
 function emulatedError(fault: NonNullable<RequestFaults["error"]>): VllmError {

@@ -67,7 +67,7 @@ export class Exchange {
     const { options, incarnation } = this.context;
     if (model === null || model === options.model) return null;
     if (incarnation.adapters.has(model)) return model;
-    throw unknownModel(model, [options.model, ...incarnation.adapters.keys()]);
+    throw unknownModel(model, options.model);
   }
 
   /**

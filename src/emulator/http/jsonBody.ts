@@ -41,11 +41,15 @@ export function numberField(body: JsonBody, field: string): number | null {
   const value = body[field];
   if (value === undefined || value === null) return null;
   if (typeof value === "number") return value;
-  const shown = JSON.stringify(value).replaceAll('"', "'");
+  const parsed = typeof value === "string" ? ", unable to parse string as a number" : "";
   throw invalidBody(
-    `{'type': 'float_parsing', 'loc': 'body.${field}', 'msg': 'Input should be a valid number', 'input': ${shown}}`,
+    `{'type': 'float_parsing', 'loc': 'body.${field}', 'msg': 'Input should be a valid number${parsed}', 'input': ${pythonRepr(value)}}`,
     `body.${field}`,
   );
+}
+
+function pythonRepr(value: unknown): string {
+  return JSON.stringify(value).replaceAll('"', "'");
 }
 
 export function stringField(body: JsonBody, field: string): string | null {

@@ -68,17 +68,22 @@ const ROUTES: ReadonlyMap<string, KnownRoute> = new Map([
   ...ofKind("emulator", EMULATOR_ROUTES),
 ]);
 
-const PATHS = new Set([...ROUTES.keys()].map((key) => key.slice(key.indexOf(" ") + 1)));
+/** What answers a request: a route, or the methods that the path has instead; none: there is no such path. */
+export type Found = KnownRoute | { readonly kind: null; readonly allow: readonly string[] };
 
 /** Looks a route up among those of the given kinds. */
 export function findRoute(
   method: string,
   path: string,
   kinds: readonly RouteKind[] = ["model", "control", "emulator"],
-): KnownRoute | "unknown path" | "other method" {
+): Found {
   const known = ROUTES.get(`${method} ${path}`);
   if (known !== undefined && kinds.includes(known.kind)) return known;
-  return known === undefined && PATHS.has(path) ? "other method" : "unknown path";
+  const allow = [...ROUTES].flatMap(([key, { kind }]) => {
+    const [otherMethod = "", otherPath] = key.split(" ");
+    return otherPath === path && kinds.includes(kind) ? [otherMethod] : [];
+  });
+  return { kind: null, allow };
 }
 
 function ofKind(kind: RouteKind, routes: Readonly<Record<string, Route>>): [string, KnownRoute][] {

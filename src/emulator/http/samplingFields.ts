@@ -1,4 +1,5 @@
 import type { GenerationRequest } from "../generation.ts";
+import { pythonFloat } from "../pythonFloat.ts";
 import { isTrue, numberField, stringField, stringList, type JsonBody } from "./jsonBody.ts";
 import { badRequest } from "./vllmError.ts";
 
@@ -14,11 +15,13 @@ export function readSampling(
       "max_tokens",
     );
   const temperature = numberField(body, "temperature");
-  if (temperature !== null && temperature < 0)
+  if (temperature !== null && temperature < 0) {
+    const shown = pythonFloat(temperature);
     throw badRequest(
-      `temperature must be non-negative, got ${temperature}. (parameter=temperature, value=${temperature})`,
+      `temperature must be non-negative, got ${shown}. (parameter=temperature, value=${shown})`,
       "temperature",
     );
+  }
   const salt = stringField(body, "cache_salt");
   if (salt === "")
     throw badRequest(

@@ -34,7 +34,6 @@ export function invalidBody(detail: string, param: string | null): VllmError {
   return new VllmError(400, `1 validation error:\n  ${detail}`, "Bad Request", param);
 }
 
-export function unknownModel(model: string, served: readonly string[]): VllmError {
-  const message = `The model \`${model}\` does not exist. Valid aliases: ${served.join(", ")}.`;
-  return new VllmError(404, message, "NotFoundError", "model");
+export function unknownModel(model: string, base: string): VllmError {
+  return new VllmError(404, `The model \`${model}\` does not exist. Valid aliases: ${base}.`, "NotFoundError", "model");
 }

@@ -1,5 +1,6 @@
 import type { ResolvedOptions } from "../engineOptions.ts";
 import type { Incarnation, Rank } from "../incarnation.ts";
+import { pythonFloat } from "../pythonFloat.ts";
 import type { Histogram } from "./histogram.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -201,10 +202,6 @@ class MetricsPage {
     const inside = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
     this.#lines.push(`${name}${inside.length === 0 ? "" : `{${inside.join(",")}}`} ${pythonFloat(value)}`);
   }
-}
-
-function pythonFloat(value: number): string {
-  return Number.isInteger(value) && Math.abs(value) < 1e16 ? `${value}.0` : String(value);
 }
 
 function escapeLabel(text: string): string {

@@ -1,0 +1,133 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
+import { defaultOptions, type EmulatedEngineOptions } from "#src/emulator/engineOptions.ts";
+
+interface EmulateFlags {
+  readonly count: number;
+  readonly port: number;
+  readonly host: string;
+  readonly model: string;
+  readonly gpu: string;
+  readonly timeScale: number;
+  readonly maxNumSeqs: number;
+  readonly maxNumBatchedTokens: number;
+  readonly kvTokens?: number;
+  readonly blockSize: number;
+  readonly maxModelLen?: number;
+  readonly lora: string[];
+  readonly maxLoras: number;
+  readonly loraLoadMs: number;
+  readonly dataParallelSize: number;
+  readonly prefixCaching: boolean;
+  readonly answerTokens: number;
+  readonly priority: boolean;
+}
+
+/** Adds `kvasir emulate`: engines over real HTTP that compute nothing. */
+export function emulateCommand(program: Command): void {
+  const defaults = defaultOptions;
+  program
+    .command("emulate")
+    .description("run emulated engines: vLLM's HTTP surface with modelled timing, no GPU needed")
+    .option("--count <n>", "how many engines", integer(1, 256), 1)
+    .addOption(new Option("--engine-kind <kind>", "whose surface").choices(["vllm"]).default("vllm"))
+    .option("--port <port>", "port of the first; the others follow. 0: any free ports", integer(0, 65_535), 8001)
+    .option("--host <address>", "address to listen on", defaults.host)
+    .option("--model <name>", "name of the model; a known one has its own times and memory", defaults.model)
+    .option("--gpu <gpu>", "h100, h200 or a100, with their number if it matters: h100_tp4", defaults.gpu)
+    .option("--time-scale <x>", "real time per modelled time: 0.1 is ten times faster", positive, defaults.timeScale)
+    .option("--max-num-seqs <n>", "sequences in a batch", integer(1, 65_536), defaults.maxRunning)
+    .option("--max-num-batched-tokens <n>", "tokens in a step", integer(1, 1_048_576), defaults.maxBatchedTokens)
+    .option(
+      "--kv-tokens <n>",
+      "KV memory in tokens; default: what the model leaves of the GPU",
+      integer(16, 100_000_000),
+    )
+    .option("--block-size <n>", "tokens in a KV block", integer(1, 4096), defaults.blockTokens)
+    .option("--max-model-len <n>", "longest prompt and answer together", integer(1, 10_000_000))
+    .option("--lora <name...>", "adapters that can be asked for by name", [])
+    .option("--max-loras <n>", "adapters in memory at a time", integer(1, 1024), defaults.maxResidentAdapters)
+    .option("--lora-load-ms <ms>", "what loading an adapter costs", positive, defaults.adapterLoadMs)
+    .option("--data-parallel-size <n>", "ranks behind each address", integer(1, 64), defaults.dataParallelRanks)
+    .option("--no-prefix-caching", "switch the prefix cache off")
+    .option("--priority", "let a request's `priority` order the queue", false)
+    .option(
+      "--answer-tokens <n>",
+      "median length of answers to requests that set no limit",
+      integer(1, 1_000_000),
+      defaults.answerLength.medianTokens,
+    )
+    .action(async (flags: EmulateFlags) => {
+      const engines = await startEngines(flags);
+      for (const engine of engines) console.log(`ready ${engine.url} ${engine.model}`);
+      console.log(
+        `\n${hardwareLine(engines)}\nFaults: curl -X POST ${engines[0]?.url}/emulator/faults -d '{"slowFactor": 4}'   Stop: Ctrl-C`,
+      );
+      await stopSignal();
+      await Promise.all(engines.map((engine) => engine.stop()));
+    });
+}
+
+function hardwareLine([engine]: readonly EmulatedEngine[]): string {
+  if (engine === undefined) return "";
+  const { prior, model, gpu, kvTokens } = engine.options;
+  const unknown = `${model} on ${gpu} is not in the table; llama-3.1-8b on one H100 stands in`;
+  return `Times: ${prior ?? unknown}   KV memory: ${kvTokens} tokens`;
+}
+
+/** Starts all or none. */
+async function startEngines(flags: EmulateFlags): Promise<EmulatedEngine[]> {
+  const started = await Promise.allSettled(
+    Array.from({ length: flags.count }, (_, at) =>
+      startEmulatedEngine(engineOptions(flags, flags.port === 0 ? 0 : flags.port + at)),
+    ),
+  );
+  const engines = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = started.find((result) => result.status === "rejected");
+  if (failed === undefined) return engines;
+  await Promise.all(engines.map((engine) => engine.stop()));
+  throw failed.reason;
+}
+
+function engineOptions(flags: EmulateFlags, port: number): EmulatedEngineOptions {
+  return {
+    model: flags.model,
+    gpu: flags.gpu,
+    host: flags.host,
+    port,
+    timeScale: flags.timeScale,
+    maxRunning: flags.maxNumSeqs,
+    maxBatchedTokens: flags.maxNumBatchedTokens,
+    ...(flags.kvTokens === undefined ? {} : { kvTokens: flags.kvTokens }),
+    blockTokens: flags.blockSize,
+    ...(flags.maxModelLen === undefined ? {} : { maxModelTokens: flags.maxModelLen }),
+    adapters: flags.lora,
+    maxResidentAdapters: flags.maxLoras,
+    adapterLoadMs: flags.loraLoadMs,
+    dataParallelRanks: flags.dataParallelSize,
+    prefixCaching: flags.prefixCaching,
+    policy: flags.priority ? "priority" : "fcfs",
+    answerLength: { ...defaultOptions.answerLength, medianTokens: flags.answerTokens },
+  };
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
+  });
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < min || value > max)
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+    return value;
+  };
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError("It must be a number above 0.");
+  return value;
+}
