@@ -78,27 +78,29 @@ export class Decision {
     this.best = choice.best;
     this.priced = prices !== null;
     this.weights = prices?.weights ?? null;
-    this.#width = this.priced ? PRICED_WIDTH : UNPRICED_WIDTH;
 
     const rows = candidates.length;
-    const figureBytes = rows * this.#width * 4;
+    const width = prices === null ? UNPRICED_WIDTH : PRICED_WIDTH;
     const incarnationBytes = rows * 8;
-    const buffer = new ArrayBuffer(incarnationBytes + figureBytes + (this.priced ? rows * TERMS.length : 0));
-    this.#incarnations = new Float64Array(buffer, 0, rows);
-    this.#figures = new Float32Array(buffer, incarnationBytes, rows * this.#width);
-    this.#bases = new Uint8Array(buffer, incarnationBytes + figureBytes);
+    const figureBytes = rows * width * 4;
+    const buffer = new ArrayBuffer(incarnationBytes + figureBytes + (prices === null ? 0 : rows * TERMS.length));
+    const incarnations = new Float64Array(buffer, 0, rows);
+    const figures = new Float32Array(buffer, incarnationBytes, rows * width);
     const replicaIds: string[] = [];
-    for (let row = 0; row < rows; row++) {
+    for (let row = 0, at = 0; row < rows; row++, at += width) {
       const { id, incarnation, metrics } = candidates[row]!;
       replicaIds.push(id);
-      this.#incarnations[row] = incarnation;
-      const at = row * this.#width;
-      this.#figures[at + CACHED] = input.cachedTokens[row] ?? 0;
-      this.#figures[at + FACTS_AGE] = metrics === null ? Number.NaN : nowMs - metrics.atMs;
-      this.#figures[at + SCORE] = scores === null ? Number.NaN : scores[row]!;
+      incarnations[row] = incarnation;
+      figures[at + CACHED] = input.cachedTokens[row] ?? 0;
+      figures[at + FACTS_AGE] = metrics === null ? Number.NaN : nowMs - metrics.atMs;
+      figures[at + SCORE] = scores === null ? Number.NaN : scores[row]!;
     }
     this.replicaIds = replicaIds;
-    if (prices !== null) this.#copyPrices(prices, rows);
+    this.#incarnations = incarnations;
+    this.#figures = figures;
+    this.#bases = new Uint8Array(buffer, incarnationBytes + figureBytes);
+    this.#width = width;
+    if (prices !== null) copyPrices(prices, rows, figures, this.#bases);
   }
 
   get rows(): number {
@@ -162,16 +164,16 @@ export class Decision {
     }
     return found;
   }
+}
 
-  #copyPrices(prices: PriceTable, rows: number): void {
-    for (let row = 0; row < rows; row++) {
-      const to = row * PRICED_WIDTH;
-      const from = row * TERMS.length;
-      this.#figures[to + TOTAL] = prices.totals[row]!;
-      for (let column = 0; column < TERMS.length; column++) {
-        this.#figures[to + FIRST_TERM + column] = prices.terms[from + column]!;
-        this.#bases[from + column] = prices.bases[from + column]!;
-      }
+function copyPrices({ totals, terms, bases }: PriceTable, rows: number, figures: Float32Array, into: Uint8Array): void {
+  let from = 0;
+  for (let row = 0; row < rows; row++) {
+    const to = row * PRICED_WIDTH;
+    figures[to + TOTAL] = totals[row]!;
+    for (let column = 0; column < TERMS.length; column++, from++) {
+      figures[to + FIRST_TERM + column] = terms[from]!;
+      into[from] = bases[from]!;
     }
   }
 }

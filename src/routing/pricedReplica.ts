@@ -1,7 +1,6 @@
 import type { LatencyBasis } from "#src/fleet/latencyModel.ts";
 import type { ReplicaLimits } from "#src/fleet/replica.ts";
 import type { LoadView } from "#src/fleet/replicaLoad.ts";
-import type { StepTimes } from "#src/hardware/stepTimes.ts";
 
 /**
  * What choosing needs to know of a replica, and nothing more. The fleet's `Replica` is one as it stands; tests and
@@ -30,7 +29,10 @@ export interface PricedLoad {
 /** Tokens in, milliseconds out. */
 export interface PricedLatency {
   readonly basis: LatencyBasis;
-  readonly coefficients: StepTimes;
+  /** Fixed part of a prefill. */
+  readonly prefillBaseMs: number;
+  /** Linear part of a prefill, per thousand tokens. */
+  readonly prefillMsPerKtok: number;
   prefillMs(newTokens: number, cachedTokens: number): number;
   stepMs(sequences: number, kvTokens: number): number;
 }

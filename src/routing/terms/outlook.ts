@@ -101,9 +101,8 @@ export class Outlook {
     this.heldTokens = input.heldTokens?.[at] ?? Number.NaN;
     this.hitShare = hitShare(metrics?.value.prefixHitTokensTotal, metrics?.value.prefixQueriedTokensTotal);
 
-    const { coefficients } = latency;
-    this.prefillBaseMs = coefficients.prefillBaseMs;
-    this.prefillMsPerKtok = coefficients.prefillMsPerKtok;
+    this.prefillBaseMs = latency.prefillBaseMs;
+    this.prefillMsPerKtok = latency.prefillMsPerKtok;
     this.stepNowMs = latency.stepMs(load.decodingSequences, load.decodeKvTokens);
     const batch = Math.min(this.there, this.slots);
     const inBatch = this.there > 0 ? batch / this.there : 0;

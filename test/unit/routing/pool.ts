@@ -12,7 +12,8 @@ export const H100 = PRIORS.get("llama-3.1-8b/h100_tp1")!;
 export function fixedLatency(times: StepTimes = H100, basis: PricedLatency["basis"] = "prior"): PricedLatency {
   return {
     basis,
-    coefficients: times,
+    prefillBaseMs: times.prefillBaseMs,
+    prefillMsPerKtok: times.prefillMsPerKtok,
     prefillMs: (newTokens, cachedTokens) => prefillMs(times, newTokens, cachedTokens),
     stepMs: (sequences, kvTokens) => stepMs(times, sequences, kvTokens),
   };
