@@ -11,8 +11,8 @@ export interface RequestTarget {
   readonly target: string;
 }
 
-/** Engine routes that say more than a client should know, or that the router answers itself. */
-const OPERATOR_PATHS = new Set(["/metrics", "/prometheus/metrics", "/perf_metrics", "/load", "/v1/loads", "/get_load"]);
+/** Engine routes that tell more than a client should know, and the emulator's own. */
+const OPERATOR_PATH = /^\/(metrics|prometheus\/metrics|perf_metrics|load|get_load|v1\/loads|emulator\/.*)\/?$/;
 
 /**
  * Checks a request target. Only the origin form is taken, so nothing in it can name an address; dot segments, empty
@@ -37,15 +37,17 @@ export function readTarget(target: string): RequestTarget {
 
 /** Throws for the routes of an engine that are the operator's. */
 export function refuseControlPaths({ path, decodedPath }: RequestTarget): void {
-  for (const form of path === decodedPath ? [path] : [path, decodedPath]) {
-    if (!isEngineControlPath(form.toLowerCase()) && !OPERATOR_PATHS.has(form.toLowerCase().replace(/\/$/, "")))
-      continue;
-    throw new RouterError("forbidden", `${path} is a control route of the engines; the router does not forward it.`, {
-      fault: "client",
-      httpStatus: 403,
-      retryable: false,
-    });
-  }
+  if (!isOperators(path) && !isOperators(decodedPath)) return;
+  throw new RouterError("forbidden", `${path} is a control route of the engines; the router does not forward it.`, {
+    fault: "client",
+    httpStatus: 403,
+    retryable: false,
+  });
+}
+
+function isOperators(path: string): boolean {
+  const lower = path.toLowerCase();
+  return isEngineControlPath(lower) || OPERATOR_PATH.test(lower);
 }
 
 function badTarget(message: string, cause?: unknown): RouterError {

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { MODEL } from "./gatewaySetup.ts";
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly rawHeaders: readonly string[];
+  readonly body: Buffer;
+}
+
+export interface ScriptedEngine extends AsyncDisposable {
+  readonly url: string;
+  readonly seen: SeenRequest[];
+}
+
+/** Passes for vLLM when it is probed, and answers everything else as the script says. */
+export async function startScriptedEngine(
+  script: (request: SeenRequest, response: ServerResponse) => void,
+  models: readonly { id: string; parent?: string }[] = [{ id: MODEL }],
+): Promise<ScriptedEngine> {
+  const seen: SeenRequest[] = [];
+  const server = createServer((incoming, response) => {
+    const pieces: Buffer[] = [];
+    incoming.on("data", (piece: Buffer) => pieces.push(piece));
+    incoming.on("end", () => {
+      const { method = "", url = "", headers, rawHeaders } = incoming;
+      const body = probeAnswer(url, models);
+      if (method === "GET" && body !== null) {
+        response.end(body);
+        return;
+      }
+      const request = { method, url, headers, rawHeaders, body: Buffer.concat(pieces) };
+      seen.push(request);
+      script(request, response);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function probeAnswer(url: string, models: readonly { id: string; parent?: string }[]): string | null {
+  switch (url) {
+    case "/health":
+      return "";
+    case "/version":
+      return `{"version":"0.32.0"}`;
+    case "/v1/models":
+      return JSON.stringify({
+        object: "list",
+        data: models.map(({ id, parent }) => ({ id, object: "model", owned_by: "vllm", parent: parent ?? null })),
+      });
+    case "/metrics":
+      return `vllm:num_requests_running{engine="0",model_name="${MODEL}"} 0\nvllm:num_requests_waiting{engine="0",model_name="${MODEL}"} 0\n`;
+    default:
+      return null;
+  }
+}
