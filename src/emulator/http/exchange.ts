@@ -123,7 +123,8 @@ export class Exchange {
       if (stallAfterTokens !== null && sent >= stallAfterTokens) return false;
       if (dieAfterTokens === null || sent < dieAfterTokens) return true;
       die();
-      this.response.socket?.destroy();
+      // What was sent before still leaves: several tokens may have come in this turn, and node:http holds them till its end.
+      process.nextTick(() => this.response.socket?.destroySoon());
       return false;
     };
     return {
