@@ -38,9 +38,9 @@ export class BoundedAffinity {
 /** For a request without a key: fewest own requests. */
 export function leastLoaded({ candidates, random }: ChoiceInput, branch: string, choice: ChoiceScratch): Choice {
   const scores = choice.scoresFor(candidates.length);
-  // Negated, because affinity's scores are best when highest.
   for (let at = 0; at < candidates.length; at++) scores[at] = candidates[at]!.load.requests;
   pickLowest(scores, candidates.length, 0, random, choice);
+  // Affinity's scores are best when highest.
   for (let at = 0; at < candidates.length; at++) scores[at] = -scores[at]!;
   return choice.named(branch);
 }
