@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { EngineCore } from "#src/emulator/scheduler/engineCore.ts";
 import type { Sequence } from "#src/emulator/scheduler/sequence.ts";
 import { hashes, heldBlocks, smallEngine, spec } from "./engineHarness.ts";
