@@ -1,6 +1,6 @@
 import type { Choice, ChoiceInput } from "./policy.ts";
 import type { PriceTable } from "./priceTable.ts";
-import { BASES, TERMS } from "./terms/term.ts";
+import { BASES, COLUMN, TERMS } from "./terms/term.ts";
 import type { BasisName, TermName } from "./terms/term.ts";
 
 /** Figures of a candidate that every policy has; a total and the terms follow where there are prices. */
@@ -143,12 +143,12 @@ export class Decision {
 
   /** Unweighted; NaN where the policy has no prices. */
   termMs(row: number, term: TermName): number {
-    return this.priced ? this.#figures[row * this.#width + FIRST_TERM + TERMS.indexOf(term)]! : Number.NaN;
+    return this.priced ? this.#figures[row * this.#width + FIRST_TERM + COLUMN[term]]! : Number.NaN;
   }
 
   /** Null where the policy has no prices. */
   basis(row: number, term: TermName): BasisName | null {
-    return this.priced ? BASES[this.#bases[row * TERMS.length + TERMS.indexOf(term)]!]! : null;
+    return this.priced ? BASES[this.#bases[row * TERMS.length + COLUMN[term]]!]! : null;
   }
 
   /** Row of the best candidate that was not chosen, by price or else by score; null: there is none, or no figure. */

@@ -10,7 +10,7 @@ import { Outlook } from "./terms/outlook.ts";
 import { fill, prefillMs } from "./terms/prefill.ts";
 import type { Filling } from "./terms/prefill.ts";
 import { queueMs } from "./terms/queue.ts";
-import { LEARNED, MEASURED, NOT_APPLICABLE, PRIOR, STALE, TERMS } from "./terms/term.ts";
+import { COLUMN, LEARNED, MEASURED, NOT_APPLICABLE, PRIOR, STALE, TERMS } from "./terms/term.ts";
 
 const WIDTH = TERMS.length;
 
@@ -50,31 +50,36 @@ export class Pricer {
 
     const { terms, bases } = table;
     const at = row * WIDTH;
-    terms[at] = queue;
-    terms[at + 1] = prefill;
-    terms[at + 2] = filling.restoreMs;
-    terms[at + 3] = 0;
-    terms[at + 4] = adapter;
-    terms[at + 5] = decodeMs(outlook);
-    terms[at + 6] = interferenceMs(outlook, filling);
-    terms[at + 7] = evictionMs(outlook, filling.readyTokens, settings);
-    terms[at + 8] = preemptionMs(outlook, latency);
-    terms[at + 9] = classTargets === null ? 0 : latenessMs(outlook, untilFirstTokenMs, classTargets);
+    terms[at + COLUMN.queue] = queue;
+    terms[at + COLUMN.prefill] = prefill;
+    terms[at + COLUMN.restore] = filling.restoreMs;
+    terms[at + COLUMN.transfer] = 0;
+    terms[at + COLUMN.adapter] = adapter;
+    terms[at + COLUMN.decode] = decodeMs(outlook);
+    terms[at + COLUMN.interference] = interferenceMs(outlook, filling);
+    terms[at + COLUMN.eviction] = evictionMs(outlook, filling.readyTokens, settings);
+    terms[at + COLUMN.preemption] = preemptionMs(outlook, latency);
+    terms[at + COLUMN.lateness] = classTargets === null ? 0 : latenessMs(outlook, untilFirstTokenMs, classTargets);
 
     const { loadBasis, latencyBasis, limitsBasis, cacheBasis } = outlook;
     const busy = Math.max(loadBasis, latencyBasis);
     const tiered = outlook.diskTokens > outlook.cachedTokens;
     const reuse = Number.isNaN(outlook.hitShare) ? PRIOR : loadBasis === STALE ? STALE : MEASURED;
-    bases[at] = Math.max(busy, limitsBasis);
-    bases[at + 1] = Math.max(latencyBasis, cacheBasis);
-    bases[at + 2] = tiered ? PRIOR : NOT_APPLICABLE;
-    bases[at + 3] = NOT_APPLICABLE;
-    bases[at + 4] = adapterBasis(request.adapter, adapter, adapters.basis);
-    bases[at + 5] = request.generates ? Math.max(busy, LEARNED) : NOT_APPLICABLE;
-    bases[at + 6] = Math.max(busy, cacheBasis);
-    bases[at + 7] = Math.max(reuse, latencyBasis, limitsBasis, Number.isNaN(outlook.heldTokens) ? PRIOR : LEARNED);
-    bases[at + 8] = Math.max(busy, limitsBasis);
-    bases[at + 9] = classTargets === null ? NOT_APPLICABLE : Math.max(busy, limitsBasis, cacheBasis);
+    bases[at + COLUMN.queue] = Math.max(busy, limitsBasis);
+    bases[at + COLUMN.prefill] = Math.max(latencyBasis, cacheBasis);
+    bases[at + COLUMN.restore] = tiered ? PRIOR : NOT_APPLICABLE;
+    bases[at + COLUMN.transfer] = NOT_APPLICABLE;
+    bases[at + COLUMN.adapter] = adapterBasis(request.adapter, adapter, adapters.basis);
+    bases[at + COLUMN.decode] = request.generates ? Math.max(busy, LEARNED) : NOT_APPLICABLE;
+    bases[at + COLUMN.interference] = Math.max(busy, cacheBasis);
+    bases[at + COLUMN.eviction] = Math.max(
+      reuse,
+      latencyBasis,
+      limitsBasis,
+      Number.isNaN(outlook.heldTokens) ? PRIOR : LEARNED,
+    );
+    bases[at + COLUMN.preemption] = Math.max(busy, limitsBasis);
+    bases[at + COLUMN.lateness] = classTargets === null ? NOT_APPLICABLE : Math.max(busy, limitsBasis, cacheBasis);
 
     let total = 0;
     for (let column = 0; column < WIDTH; column++) total += this.#weights[column]! * terms[at + column]!;

@@ -14,6 +14,20 @@ export const TERMS = [
 
 export type TermName = (typeof TERMS)[number];
 
+/** Where each term stands in a row of a table: its place in `TERMS`. */
+export const COLUMN = {
+  queue: 0,
+  prefill: 1,
+  restore: 2,
+  transfer: 3,
+  adapter: 4,
+  decode: 5,
+  interference: 6,
+  eviction: 7,
+  preemption: 8,
+  lateness: 9,
+} as const satisfies Record<TermName, number>;
+
 /**
  * What a term's figure rests on, best first. `measured`: the ledger or a fresh scrape. `learned`: this replica's own
  * traffic. `prior`: a table or a documented constant. `stale`: facts too old to count on. `not_applicable`: the term

@@ -12,6 +12,7 @@ import type { Reservation } from "#src/fleet/reservation.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
 import type { Policy } from "#src/routing/policy.ts";
+import { COLUMN, TERMS } from "#src/routing/terms/term.ts";
 import { H100 } from "./pool.ts";
 
 const BLOCK_TOKENS = 16;
@@ -132,7 +133,7 @@ export class ModelledFleet {
       request,
       sentMs: this.nowMs,
       cachedTokens: cachedTokens[index]!,
-      queueMs: prices === null ? 0 : prices.terms[index * (prices.terms.length / prices.totals.length)]!,
+      queueMs: prices === null ? 0 : prices.terms[index * TERMS.length + COLUMN.queue]!,
       alone,
       reservation: this.#ledger.reserve(request, replica, cachedTokens[index]!, outputTokens, this.nowMs),
       placed: this.#index.place(index, request.identity, this.nowMs),

@@ -4,7 +4,7 @@ import type { ChoiceInput } from "#src/routing/policy.ts";
 import { Pricer } from "#src/routing/price.ts";
 import { DEFAULT_PRICE_SETTINGS } from "#src/routing/priceSettings.ts";
 import { PriceTable } from "#src/routing/priceTable.ts";
-import { BASES, TERMS } from "#src/routing/terms/term.ts";
+import { BASES, COLUMN, TERMS } from "#src/routing/terms/term.ts";
 import type { BasisName, TermName } from "#src/routing/terms/term.ts";
 import { prefillMs, stepMs } from "#src/hardware/stepTimes.ts";
 import { choiceInput, decoding, fixedLatency, H100, replica, request } from "./pool.ts";
@@ -24,6 +24,10 @@ function priced(facts: Facts, overrides: Partial<ChoiceInput> = {}): Priced {
 function close(actual: number, expected: number, message?: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-6, `${message ?? ""} ${actual} is not ${expected}`);
 }
+
+it("has a column for every term, in the order of TERMS", () => {
+  assert.deepEqual(COLUMN, Object.fromEntries(TERMS.map((term, column) => [term, column])));
+});
 
 describe("queue", () => {
   it("is nothing on an idle replica", () => {
@@ -200,6 +204,20 @@ describe("eviction and preemption", () => {
   });
 });
 
+describe("memory in use", () => {
+  it("is what the engine said plus what was placed since", () => {
+    const waiting = { sequences: 12, waitingSequences: 2, pendingPrefillTokens: 20_000, reservedKvTokens: 100_000 };
+    const facts = { load: waiting, capacityTokens: 25_000, metrics: { atMs: 0, value: { kvUsage: 0.2 } } };
+    // 5,000 + 20,000 are in use: the prompt of 1,000 has to wait for 0.48 of an average sequence to end.
+    const { queue } = priced({ ...facts, earliestRemainingTokens: 10 });
+    close(queue.ms, 10 * stepMs(H100, 0, 0));
+    assert.equal(
+      priced({ ...facts, earliestRemainingTokens: 10, load: { ...waiting, pendingPrefillTokens: 0 } }).queue.ms,
+      0,
+    );
+  });
+});
+
 describe("lateness", () => {
   const classTargets = { ttftTargetMs: 500, tpotTargetMs: 10, weight: 2 };
 
@@ -239,6 +257,13 @@ describe("basis", () => {
     const { queue, decode, preemption } = priced({ ...learned, load, metrics: { atMs: -6000 } });
     for (const term of [queue, decode, preemption]) assert.equal(term.basis, "stale");
     close(queue.ms, stepMs(H100, 10, 10_000) / 2);
+  });
+
+  it("is stale for a share of hits that was counted long ago", () => {
+    const value = { prefixQueriedTokensTotal: 1000, prefixHitTokensTotal: 200 };
+    const eviction = (atMs: number) => priced({ ...learned, metrics: { atMs, value } }, { heldTokens: [0] }).eviction;
+    assert.equal(eviction(-6000).basis, "stale");
+    assert.equal(eviction(0).basis, "learned");
   });
 
   it("is prior for a prompt that could not be hashed", () => {
