@@ -8,7 +8,9 @@ const SEED_BYTES = 8;
 const HASH_BYTES = (WINDOW_BYTES / MIN_CHUNK_BYTES) * 8;
 const REGION_BYTES = SEED_BYTES + HASH_BYTES + WINDOW_BYTES;
 const REGIONS = 2;
-if (REGIONS * REGION_BYTES > STRING_WINDOW_AT) throw new RangeError("the kernel's memory is too small");
+/** End of what this file uses of the kernel's memory. */
+export const REGIONS_END = REGIONS * REGION_BYTES;
+if (REGIONS_END > STRING_WINDOW_AT) throw new RangeError("the kernel's memory is too small");
 
 /** Below this a loop copies faster than a native call. */
 const SHORT_BYTES = 48;
@@ -92,6 +94,11 @@ export class ChainHasher {
     kernel.chain(this.#windowAt, 1, this.#at - this.#windowAt, this.#hashesAt);
     this.#at = this.#windowAt;
     memory.copyWithin(this.#seedAt, this.#hashesAt, this.#hashesAt + SEED_BYTES);
+  }
+
+  /** The hash that the stream ended with. */
+  digest(): bigint {
+    return (BigInt(this.#seedView[1]!) << 32n) | BigInt(this.#seedView[0]!);
   }
 
   /** Adds the hash that another stream ended with. */
