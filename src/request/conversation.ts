@@ -1,5 +1,5 @@
 import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
-import { passValue } from "./jsonBytes.ts";
+import { isWord, passValue } from "./jsonBytes.ts";
 import { Elements, Members } from "./jsonMembers.ts";
 import { stringEnd } from "./jsonString.ts";
 import { DIGEST_BEGIN, Mark, MARK, type PlanWriter } from "./prompt.ts";
@@ -10,13 +10,13 @@ import { DIGEST_BEGIN, Mark, MARK, type PlanWriter } from "./prompt.ts";
  * nulls, empty lists and cache hints do not count, so that turn n+1 begins with exactly the bytes of turn n.
  */
 
-const ROLE_MARKS: ReadonlyMap<string, number> = new Map([
-  ["system", Mark.system],
-  ["developer", Mark.developer],
+const ROLES: readonly (readonly [role: string, mark: number])[] = [
   ["user", Mark.user],
   ["assistant", Mark.assistant],
   ["tool", Mark.tool],
-]);
+  ["system", Mark.system],
+  ["developer", Mark.developer],
+];
 
 /** Parts that stand for something else than their bytes. */
 const MEDIA_TYPE = /image|audio|video|file|document/;
@@ -52,8 +52,8 @@ function planMessage(bytes: Buffer, at: number, depth: number, plan: PlanWriter)
     const value = members.value;
     if (members.keyIs("role") && bytes[value] === QUOTE) {
       const close = stringEnd(bytes, value);
-      const mark = ROLE_MARKS.get(bytes.toString("latin1", value + 1, close));
-      if (mark === undefined) plan.settle(rolePlace, value + 1, close);
+      const mark = roleMark(bytes, value + 1, close);
+      if (mark === null) plan.settle(rolePlace, value + 1, close);
       else plan.settle(rolePlace, MARK, mark);
       members.at = close + 1;
     } else if (members.keyIs("content") || members.keyIs("output")) {
@@ -66,6 +66,11 @@ function planMessage(bytes: Buffer, at: number, depth: number, plan: PlanWriter)
     }
   }
   return members.at;
+}
+
+function roleMark(bytes: Buffer, start: number, end: number): number | null {
+  for (const [role, mark] of ROLES) if (isWord(bytes, start, end, role)) return mark;
+  return null;
 }
 
 /** A string, a list of parts, or one part. */
@@ -165,9 +170,6 @@ function isEmpty(bytes: Buffer, at: number): boolean {
 
 /** Responses may say `"type": "message"` or leave it out. */
 function isPlainMessageType(bytes: Buffer, members: Members): boolean {
-  if (!members.keyIs("type")) return false;
-  const value = members.value;
-  return (
-    bytes[value] === QUOTE && bytes[value + 8] === QUOTE && bytes.toString("latin1", value + 1, value + 8) === "message"
-  );
+  const { value } = members;
+  return members.keyIs("type") && isWord(bytes, value, value + 9, '"message"');
 }

@@ -1,5 +1,6 @@
 import { BACKSLASH } from "./ascii.ts";
 import { isForbidden, mayBeForbidden } from "./forbidden.ts";
+import { isWord } from "./jsonBytes.ts";
 import { stringText } from "./jsonString.ts";
 
 /** Single values that describe the request. */
@@ -72,7 +73,7 @@ export class FieldTable {
     if (close - open > MAX_NAME_BYTES) return undefined;
     const hash = hashOf(bytes, open + 1, close);
     const entry = hash < 0 ? undefined : this.#byHash.get(hash);
-    if (entry !== undefined && equals(bytes, open + 1, close, entry.name)) return entry.field;
+    if (entry !== undefined && isWord(bytes, open + 1, close, entry.name)) return entry.field;
     if (hash >= 0 && !mayBeForbidden(bytes[open + 1]!)) return undefined;
     const name = stringText(bytes, open, close);
     return this.#byName.get(name) ?? (isForbidden(name) ? FORBIDDEN : undefined);
@@ -88,10 +89,4 @@ function hashOf(bytes: Buffer, start: number, end: number): number {
     hash = (Math.imul(hash, 31) + byte) & 0x7fffffff;
   }
   return hash;
-}
-
-function equals(bytes: Buffer, start: number, end: number, name: string): boolean {
-  if (end - start !== name.length) return false;
-  for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name.charCodeAt(i)) return false;
-  return true;
 }

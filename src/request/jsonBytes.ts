@@ -35,6 +35,13 @@ export function literalEnd(bytes: Buffer, at: number): number {
   return end;
 }
 
+/** Whether these bytes are this ASCII word. */
+export function isWord(bytes: Buffer, start: number, end: number, word: string): boolean {
+  if (end - start !== word.length) return false;
+  for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word.charCodeAt(i)) return false;
+  return true;
+}
+
 export function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }

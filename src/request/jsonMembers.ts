@@ -1,6 +1,6 @@
 import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, QUOTE } from "./ascii.ts";
 import { invalidJson } from "./invalidJson.ts";
-import { MAX_JSON_DEPTH, skipSpace } from "./jsonBytes.ts";
+import { isWord, MAX_JSON_DEPTH, skipSpace } from "./jsonBytes.ts";
 import { stringEnd } from "./jsonString.ts";
 
 /**
@@ -48,10 +48,7 @@ export class Members {
 
   /** Whether the key is this ASCII word, as written (a key with escapes is no word). */
   keyIs(word: string): boolean {
-    const length = word.length;
-    if (this.keyClose - this.keyOpen - 1 !== length) return false;
-    for (let i = 0; i < length; i++) if (this.#bytes[this.keyOpen + 1 + i] !== word.charCodeAt(i)) return false;
-    return true;
+    return isWord(this.#bytes, this.keyOpen + 1, this.keyClose, word);
   }
 }
 

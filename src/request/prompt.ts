@@ -1,3 +1,5 @@
+import { RouterError } from "#src/errors/routerError.ts";
+
 /**
  * The prompt of a request as a plan over its body's bytes: nothing is copied until it is hashed.
  *
@@ -43,6 +45,9 @@ export const Mark = {
   prompt: 0x0e,
 } as const;
 
+/** Far more pieces than any honest prompt has; bounds what a body of empty messages costs in memory. */
+export const MAX_PLAN_STEPS = 4_000_000;
+
 /** Writes a plan while a body is read. */
 export class PlanWriter {
   readonly steps: number[] = [];
@@ -53,24 +58,38 @@ export class PlanWriter {
     const steps = this.steps;
     const last = steps.length - 1;
     if (last > 0 && steps[last] === start && steps[last - 1]! >= 0) steps[last] = end;
-    else steps.push(start, end);
+    else this.#push(start, end);
   }
 
   mark(byte: number): void {
-    this.steps.push(MARK, byte);
+    this.#push(MARK, byte);
   }
 
   endDigest(): void {
-    this.steps.push(DIGEST_END, 0);
+    this.#push(DIGEST_END, 0);
   }
 
   /** Keeps a place for a step that is known only later; returns where. */
   reserve(): number {
-    return this.steps.push(NOTHING, 0) - 2;
+    this.#push(NOTHING, 0);
+    return this.steps.length - 2;
   }
 
   settle(place: number, step: number, argument: number): void {
     this.steps[place] = step;
     this.steps[place + 1] = argument;
   }
+
+  #push(step: number, argument: number): void {
+    if (this.steps.length >= 2 * MAX_PLAN_STEPS) throw tooManyPieces();
+    this.steps.push(step, argument);
+  }
+}
+
+function tooManyPieces(): RouterError {
+  return new RouterError("invalid_request", `The prompt has more than ${MAX_PLAN_STEPS} pieces.`, {
+    fault: "client",
+    httpStatus: 400,
+    retryable: false,
+  });
 }

@@ -12,7 +12,7 @@ export class PromptFields {
   readonly #root: (PromptPlan | null)[] = [];
   readonly #text: (PromptPlan | null)[] = [];
   readonly #tokens: (Uint32Array | null)[] = [];
-  #malformed = false;
+  readonly #malformed: boolean[] = [];
   /** Prompts in the field that has most. */
   prompts = 1;
 
@@ -23,7 +23,7 @@ export class PromptFields {
     const input = readPromptInput(bytes, at, DEPTH);
     this.#text[rank] = input.plan === null ? null : input.plan.steps;
     this.#tokens[rank] = input.tokens;
-    this.#malformed ||= input.malformed;
+    this.#malformed[rank] = input.malformed;
     this.prompts = Math.max(this.prompts, input.prompts);
     return input.end;
   }
@@ -34,7 +34,7 @@ export class PromptFields {
       root: present(this.#root),
       text: present(this.#text),
       tokens: present(this.#tokens),
-      malformed: this.#malformed,
+      malformed: this.#malformed.includes(true),
     };
   }
 

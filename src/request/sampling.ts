@@ -28,7 +28,7 @@ export class Sampling {
   /** Reads `max_tokens`, its siblings, or `n`; returns the end. */
   readCount(field: Field, bytes: Buffer, at: number, depth: number): number {
     const value = readNumber(bytes, at);
-    const count = value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
+    const count = value !== null && Number.isSafeInteger(value) && value >= 0 ? Math.abs(value) : null;
     if (field.kind === "sequences") this.#n = count;
     else this.#limits[field.rank] = count;
     return passValue(bytes, at, depth, null);

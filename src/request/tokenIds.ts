@@ -1,9 +1,10 @@
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET } from "./ascii.ts";
 import { skipSpace } from "./jsonBytes.ts";
 
-const MAX_ID = 0xffffffff;
+/** Ids below 10^9 fit the integers that the compiler is fast with; no vocabulary is nearly as large. */
+const MAX_DIGITS = 9;
 
-/** Reads lists of token ids. A list with anything but unsigned 32-bit integers is refused by returning false (or 0). */
+/** Reads lists of token ids. A list with anything but plain integers below 10^9 is refused by returning false (or 0). */
 export class TokenReader {
   readonly #bytes: Buffer;
   #ids: Uint32Array = new Uint32Array(1024);
@@ -31,11 +32,11 @@ export class TokenReader {
       const start = at;
       let byte = bytes[at]!;
       while (byte >= 0x30 && byte <= 0x39) {
-        id = id * 10 + (byte - 0x30);
+        id = (Math.imul(id, 10) + (byte - 0x30)) | 0;
         byte = bytes[++at]!;
       }
       const digits = at - start;
-      if (digits === 0 || digits > 10 || id > MAX_ID || (digits > 1 && bytes[start] === 0x30)) return false;
+      if (digits === 0 || digits > MAX_DIGITS || (digits > 1 && bytes[start] === 0x30)) return false;
       if (count === ids.length) ids = this.#grow();
       ids[count++] = id;
       if (byte <= 0x20) byte = bytes[(at = skipSpace(bytes, at))]!;
