@@ -38,6 +38,7 @@ class Engine implements EmulatedEngine, EngineContext {
   readonly fingerprint: string;
   incarnation: Incarnation;
   #incarnations = 1;
+  #stopped = false;
 
   constructor(options: ResolvedOptions) {
     this.options = options;
@@ -65,6 +66,7 @@ class Engine implements EmulatedEngine, EngineContext {
     this.incarnation.stop();
     await this.server.close();
     if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
+    if (this.#stopped) return;
     this.incarnation = new Incarnation(this.options);
     this.incarnation.setSlowFactor(this.faults.current.slowFactor);
     this.#incarnations++;
@@ -72,6 +74,7 @@ class Engine implements EmulatedEngine, EngineContext {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.incarnation.stop();
     await this.server.close();
   }

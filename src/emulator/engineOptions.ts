@@ -71,7 +71,8 @@ export const defaultOptions = Object.freeze({
 export function resolveOptions(options: EmulatedEngineOptions): ResolvedOptions {
   const chosen = { ...defaultOptions, ...options };
   const hardware = hardwareFor(chosen.model, chosen.gpu);
-  const kvTokens = chosen.kvTokens ?? hardware.kvTokens;
+  const kvBlocks = Math.floor((chosen.kvTokens ?? hardware.kvTokens) / chosen.blockTokens);
+  const kvTokens = kvBlocks * chosen.blockTokens;
   return Object.freeze({
     ...chosen,
     kvTokens,

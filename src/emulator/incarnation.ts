@@ -61,7 +61,7 @@ function startRank(options: ResolvedOptions): Rank {
   const loop = new EngineLoop(
     {
       times: options.times,
-      kvBlocks: Math.floor(options.kvTokens / options.blockTokens),
+      kvBlocks: options.kvTokens / options.blockTokens,
       blockTokens: options.blockTokens,
       maxRunning: options.maxRunning,
       maxBatchedTokens: options.maxBatchedTokens,

@@ -80,7 +80,8 @@ describe("a fault", () => {
     const engine = await emulate(t, { keepReceived: 10 });
     await engine.faults.set({ hang: "requests" });
     const leave = new AbortController();
-    const hanging = chat(engine, {}, { signal: leave.signal });
+    const headers = { "x-request-id": "left hanging" };
+    const hanging = chat(engine, {}, { signal: leave.signal, headers });
     await until(() => engine.stats().received.length === 1);
     assert.equal((await fetch(`${engine.url}/health`)).status, 200);
     await engine.faults.set({ hang: "all" });
@@ -90,6 +91,7 @@ describe("a fault", () => {
     leave.abort();
     await Promise.all([assert.rejects(hanging), assert.rejects(health)]);
     assert.equal(engine.stats().submitted, 0);
+    await until(() => engine.stats().abortedRequestIds.includes("left hanging"));
   });
 
   it("error: so many requests get this status, then all is well", async (t) => {

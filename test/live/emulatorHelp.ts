@@ -30,9 +30,9 @@ export function chat(
   });
 }
 
-/** Waits for something that must come, without sleeping past it. Throws after 5 seconds. */
+/** Waits for something that must come, without sleeping past it. Throws after 15 seconds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + 5000;
+  const endMs = Date.now() + 15_000;
   while (!(await holds())) {
     if (Date.now() > endMs) throw new Error(`never held: ${holds.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));

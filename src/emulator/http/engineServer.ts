@@ -53,7 +53,7 @@ export class EngineServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(request.url ?? "/", "http://engine").pathname;
+    const [path = "/"] = (request.url ?? "/").split("?");
     const method = request.method ?? "GET";
     // uvicorn sends neither Connection nor Keep-Alive.
     response.removeHeader("connection");
@@ -68,7 +68,10 @@ export class EngineServer {
     const requestId = typeof header === "string" && header !== "" ? header : randomBytes(8).toString("hex");
     const faults = this.#faultsFor(found.kind ?? "control");
     const exchange = new Exchange({ request, response, path, body, requestId }, this.#context, faults);
-    if (faults.hang !== null) return;
+    if (faults.hang !== null) {
+      response.once("close", () => this.#logUnanswered(requestId, path));
+      return;
+    }
     this.#count(method, found.kind === null ? "none" : path, response);
     try {
       if (faults.error !== null) throw emulatedError(faults.error);
@@ -77,6 +80,13 @@ export class EngineServer {
     } catch (error) {
       answerError(exchange, error);
     }
+  }
+
+  #logUnanswered(requestId: string, path: string): void {
+    const { log, options, incarnation } = this.#context;
+    const outcome = incarnation.stopped ? "died" : "aborted";
+    const tokens = { promptTokens: 0, cachedTokens: 0, outputTokens: 0 };
+    log.add({ requestId, path, model: options.model, outcome, phase: "queued", ...tokens });
   }
 
   #faultsFor(kind: RouteKind): RequestFaults {

@@ -145,7 +145,6 @@ function adapterSample(engine: Incarnation, options: ResolvedOptions): [Labels, 
 }
 
 function cacheConfig(engine: Incarnation, options: ResolvedOptions): [Labels, number][] {
-  const blocks = Math.floor(options.kvTokens / options.blockTokens);
   return engine.ranks.map((_, index) => [
     {
       block_size: String(options.blockTokens),
@@ -153,9 +152,9 @@ function cacheConfig(engine: Incarnation, options: ResolvedOptions): [Labels, nu
       enable_prefix_caching: options.prefixCaching ? "True" : "False",
       engine: String(index),
       gpu_memory_utilization: "0.9",
-      kv_cache_size_tokens: String(blocks * options.blockTokens),
+      kv_cache_size_tokens: String(options.kvTokens),
       num_cpu_blocks: "None",
-      num_gpu_blocks: String(blocks),
+      num_gpu_blocks: String(options.kvTokens / options.blockTokens),
       num_gpu_blocks_override: "None",
       prefix_caching_hash_algo: "sha256",
       sliding_window: "None",

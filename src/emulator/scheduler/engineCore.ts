@@ -1,24 +1,21 @@
+import { RouterError } from "#src/errors/routerError.ts";
 import type { StepTimes } from "#src/hardware/stepTimes.ts";
 import { AdapterSlots } from "./adapterSlots.ts";
-import { BlockPool, type CacheListener } from "./blockPool.ts";
+import { KvMemory, type KvMemoryOptions } from "./kvMemory.ts";
 import { Sequence, type SequenceSpec } from "./sequence.ts";
 import { StepCost } from "./stepCost.ts";
 import { WaitingQueue } from "./waitingQueue.ts";
 
-export interface EngineCoreOptions {
+export interface EngineCoreOptions extends KvMemoryOptions {
   readonly times: StepTimes;
-  readonly kvBlocks: number;
-  readonly blockTokens: number;
   /** Batch slots (vLLM's `max_num_seqs`). */
   readonly maxRunning: number;
   /** Token budget of one step (vLLM's `max_num_batched_tokens`); longer prompts are computed in chunks. */
   readonly maxBatchedTokens: number;
   readonly policy: "fcfs" | "priority";
-  readonly prefixCaching: boolean;
   /** LoRA adapters that fit into GPU memory, and what loading one adds to the step that needs it. */
   readonly maxResidentAdapters: number;
   readonly adapterLoadMs: number;
-  readonly cacheListener?: CacheListener;
 }
 
 /** What one step did. The arrays are reused: they hold until the next call of `step`. */
@@ -69,7 +66,7 @@ export class EngineCore<Owner> {
     promptTokens: 0,
     generatedTokens: 0,
   };
-  readonly #pool: BlockPool;
+  readonly #memory: KvMemory<Owner>;
   readonly #waiting: WaitingQueue<Owner>;
   readonly #adapters: AdapterSlots;
   readonly #cost: StepCost;
@@ -78,13 +75,10 @@ export class EngineCore<Owner> {
   readonly #finished: Sequence<Owner>[] = [];
   #stepTokens = 0;
   #adapterLoads = 0;
-  /** The sequence that did not fit last time, and the free blocks it needs: no use in looking its prefix up before. */
-  #refused: Sequence<Owner> | null = null;
-  #refusedNeeds = 0;
 
   constructor(options: EngineCoreOptions) {
     this.options = options;
-    this.#pool = new BlockPool(options.kvBlocks, options.cacheListener ?? null);
+    this.#memory = new KvMemory(options);
     this.#waiting = new WaitingQueue(options.policy === "priority");
     this.#adapters = new AdapterSlots(options.maxResidentAdapters);
     this.#cost = new StepCost(options.times);
@@ -103,12 +97,12 @@ export class EngineCore<Owner> {
   }
 
   get freeBlocks(): number {
-    return this.#pool.free;
+    return this.#memory.freeBlocks;
   }
 
   /** Share of KV memory held by sequences, 0..1; cached blocks that nobody holds count as free. */
   get kvUsage(): number {
-    return 1 - this.#pool.free / this.#pool.blocks;
+    return this.#memory.usage;
   }
 
   get residentAdapters(): readonly string[] {
@@ -121,16 +115,17 @@ export class EngineCore<Owner> {
 
   /** References held on a block; for tests of the bookkeeping. */
   references(block: number): number {
-    return this.#pool.references(block);
+    return this.#memory.references(block);
   }
 
   /** Whether a sequence of this size can ever run here. */
   fits(promptTokens: number, outputTokens: number): boolean {
-    return this.#blocksFor(promptTokens + outputTokens) <= this.#pool.blocks;
+    return this.#memory.fits(promptTokens + outputTokens);
   }
 
-  /** Queues a sequence that `fits`. */
+  /** Queues a sequence. Throws RouterError for one that does not fit: it would block all behind it for ever. */
   submit(spec: SequenceSpec<Owner>, nowMs: number): Sequence<Owner> {
+    if (!this.fits(spec.promptTokens, spec.outputTokens)) throw tooLarge(spec);
     const sequence = new Sequence(spec, this.counters.submitted++, nowMs, this.options.blockTokens);
     this.#waiting.add(sequence);
     return sequence;
@@ -149,7 +144,7 @@ export class EngineCore<Owner> {
 
   /** Empties the prefix cache; false while any sequence holds blocks. */
   clearCache(): boolean {
-    return this.#pool.clear();
+    return this.#memory.clearCache();
   }
 
   unloadAdapter(adapter: string): void {
@@ -181,7 +176,7 @@ export class EngineCore<Owner> {
       const sequence = this.#running[at] as Sequence<Owner>;
       const tokens = Math.min(missingTokens(sequence), left);
       let victim: Sequence<Owner> | null = null;
-      while (victim !== sequence && !this.#cover(sequence, sequence.computedTokens + tokens)) {
+      while (victim !== sequence && !this.#memory.cover(sequence, sequence.computedTokens + tokens)) {
         victim = this.#victimFrom(at);
         this.#preempt(victim);
       }
@@ -214,71 +209,20 @@ export class EngineCore<Owner> {
 
   /** Moves a waiting sequence into the batch; returns how many tokens it computes, 0 if there is no memory for it. */
   #admit(sequence: Sequence<Owner>, budget: number, nowMs: number): number {
-    if (sequence === this.#refused && this.#pool.free < this.#refusedNeeds) return 0;
-    const blockTokens = this.options.blockTokens;
-    const hits = this.#countHits(sequence);
-    const cachedTokens = hits.blocks * blockTokens;
-    const tokens = Math.min(sequence.promptTokens + sequence.generatedTokens - cachedTokens, budget);
-    const newBlocks = this.#blocksFor(cachedTokens + tokens) - hits.blocks;
-    if (newBlocks > this.#pool.free - hits.idle) {
-      this.#refused = sequence;
-      this.#refusedNeeds = newBlocks + hits.idle;
-      return 0;
-    }
-    this.#refused = null;
-
-    for (let at = 0; at < hits.blocks; at++) {
-      const block = this.#pool.find(sequence.hashWords[at * 2] ?? 0, sequence.hashWords[at * 2 + 1] ?? 0);
-      this.#pool.share(block);
-      sequence.addBlock(block);
-    }
-    sequence.publishedBlocks = hits.blocks;
-    sequence.computedTokens = cachedTokens;
+    const tokens = this.#memory.enter(sequence, budget);
+    if (tokens === 0) return 0;
     if (sequence.firstScheduledMs === null) {
       sequence.firstScheduledMs = nowMs;
-      sequence.cachedTokens = cachedTokens;
+      sequence.cachedTokens = sequence.computedTokens;
       this.counters.prefixQueriedTokens += sequence.readsCache ? sequence.promptTokens : 0;
-      this.counters.prefixHitTokens += cachedTokens;
+      this.counters.prefixHitTokens += sequence.cachedTokens;
     }
     this.#waiting.remove(sequence);
     sequence.state = "running";
     this.#running.push(sequence);
     if (sequence.adapter !== null && this.#adapters.enter(sequence.adapter)) this.#adapterLoads++;
-    this.#cover(sequence, cachedTokens + tokens);
     this.#compute(sequence, tokens);
     return tokens;
-  }
-
-  /** Leading blocks in the cache, and how many of them nobody holds. At least one token is left to compute. */
-  #countHits(sequence: Sequence<Owner>): { blocks: number; idle: number } {
-    const words = sequence.hashWords;
-    const usable = Math.floor((sequence.promptTokens + sequence.generatedTokens - 1) / this.options.blockTokens);
-    const limit = this.options.prefixCaching && sequence.readsCache ? Math.min(usable, words.length / 2) : 0;
-    let blocks = 0;
-    let idle = 0;
-    for (; blocks < limit; blocks++) {
-      const block = this.#pool.find(words[blocks * 2] ?? 0, words[blocks * 2 + 1] ?? 0);
-      if (block === -1) break;
-      if (this.#pool.references(block) === 0) idle++;
-    }
-    return { blocks, idle };
-  }
-
-  /** Gives a sequence the blocks for its first `tokens` tokens and publishes the full ones; false if memory is short. */
-  #cover(sequence: Sequence<Owner>, tokens: number): boolean {
-    const missing = this.#blocksFor(tokens) - sequence.blockCount;
-    if (missing > this.#pool.free) return false;
-    for (let count = 0; count < missing; count++) sequence.addBlock(this.#pool.take());
-    if (!this.options.prefixCaching) return true;
-    // Published with the step that computes them, so that a sibling in the same step already finds them.
-    const full = Math.min(Math.floor(tokens / this.options.blockTokens), sequence.hashWords.length / 2);
-    for (let at = sequence.publishedBlocks; at < full; at++) {
-      const low = sequence.hashWords[at * 2] ?? 0;
-      const high = sequence.hashWords[at * 2 + 1] ?? 0;
-      this.#pool.publish(sequence.blocks[at] ?? 0, low, high, sequence.owner, at);
-    }
-    sequence.publishedBlocks = Math.max(sequence.publishedBlocks, full);
-    return true;
   }
 
   #compute(sequence: Sequence<Owner>, tokens: number): void {
@@ -313,15 +257,13 @@ export class EngineCore<Owner> {
     this.#leave(victim);
     victim.state = "waiting";
     victim.computedTokens = 0;
-    victim.publishedBlocks = 0;
     victim.preemptions++;
     this.counters.preemptions++;
     this.#waiting.putBack(victim);
   }
 
   #leave(sequence: Sequence<Owner>): void {
-    for (let at = sequence.blockCount - 1; at >= 0; at--) this.#pool.release(sequence.blocks[at] ?? 0);
-    sequence.blockCount = 0;
+    this.#memory.release(sequence);
     if (sequence.state === "running" && sequence.adapter !== null) this.#adapters.leave(sequence.adapter);
   }
 
@@ -349,10 +291,11 @@ export class EngineCore<Owner> {
     for (const sequence of this.#running) if (sequence.state === "running") this.#running[kept++] = sequence;
     this.#running.length = kept;
   }
+}
 
-  #blocksFor(tokens: number): number {
-    return Math.ceil(tokens / this.options.blockTokens);
-  }
+function tooLarge({ promptTokens, outputTokens }: SequenceSpec<unknown>): RouterError {
+  const message = `A prompt of ${promptTokens} and an answer of ${outputTokens} tokens exceed the engine's KV memory.`;
+  return new RouterError("invalid_request", message, { fault: "client", httpStatus: 400, retryable: false });
 }
 
 /** Tokens whose KV a sequence lacks before its next token can be sampled: 1 while it decodes. */

@@ -145,9 +145,11 @@ describe("memory", () => {
     assert.ok(idle.preemptions > 0);
   });
 
-  it("says what can never fit", () => {
+  it("refuses what can never fit", () => {
     const core = smallEngine({ kvBlocks: 10 });
     assert.deepEqual([core.fits(30, 10), core.fits(30, 11)], [true, false]);
+    assert.throws(() => core.submit(spec("huge", 30, 11), 0), { code: "invalid_request" });
+    assert.equal(core.hasWork, false);
   });
 
   it("keeps the head of the queue out until there is room, and lets it in then", () => {
