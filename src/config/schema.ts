@@ -4,7 +4,7 @@ import { enginesSchema, discoverySchema, engineTlsSchema } from "./enginesSchema
 import { limitsSchema } from "./limitsSchema.ts";
 import { keySchema } from "./keySchema.ts";
 import { classSchema, modelSchema, policySchema } from "./modelsSchema.ts";
-import { filePath, modelName, name, port, secret } from "./schemaParts.ts";
+import { filePath, integer, modelName, name, port, secret } from "./schemaParts.ts";
 
 const tls = z
   .strictObject({
@@ -46,13 +46,10 @@ const log = z
 
 const identity = z
   .strictObject({
-    workerThreads: z.int().min(0).max(64).default(1).describe("Threads that hash large prompts; 0: none."),
-    workerFromBytes: z
-      .int()
-      .min(1024)
-      .max(1_073_741_824)
-      .default(1_048_576)
-      .describe("Bodies from this size are hashed on a worker thread, so that they don't delay other requests."),
+    workerThreads: integer(1, 64).default(1).describe("Threads that read large requests. They start when needed."),
+    workerFromBytes: integer(1_024, 1_073_741_824)
+      .default(524_288)
+      .describe("Bodies larger than this are read and hashed on a thread, so that they don't delay other requests."),
   })
   .prefault({})
   .describe("How prompts are recognised.");

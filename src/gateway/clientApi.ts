@@ -96,9 +96,9 @@ export class ClientApi {
   }
 
   #tools() {
-    const { fleet, identify, scheduler } = this.#parts;
+    const { fleet, reader, scheduler } = this.#parts;
     const { names, limits } = this.#settings;
-    return { fleet, identify, names, limits, classes: scheduler.classes };
+    return { fleet, reader, names, limits, classes: scheduler.classes };
   }
 
   #carry(

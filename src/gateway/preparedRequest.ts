@@ -2,21 +2,17 @@ import type { Config } from "#src/config/schema.ts";
 import { RouterError } from "#src/errors/routerError.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
-import { readRequest } from "#src/request/readRequest.ts";
 import type { Identity } from "#src/request/identity.ts";
-import type { IdentifyOptions } from "#src/request/identify.ts";
+import type { IdentityWorkers } from "#src/request/identityWorkers.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { DEFAULT_CLASS, type ClassTable } from "#src/scheduler/classes.ts";
 import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
 
-/** Hashes a prompt, at once or on another thread. */
-export type Identify = (shape: RequestShape, body: Buffer, options: IdentifyOptions) => Identity | Promise<Identity>;
-
 export interface PrepareTools {
   readonly fleet: Fleet;
-  readonly identify: Identify;
+  readonly reader: IdentityWorkers;
   readonly names: ModelNames;
   readonly classes: ClassTable;
   readonly limits: Config["limits"];
@@ -30,34 +26,43 @@ export interface PreparedRequest {
   readonly request: RouteRequest;
 }
 
-/** Everything about a request but its identity. */
-interface Known {
-  readonly shape: RequestShape;
-  readonly servedName: string;
-  readonly withIdentity: (identity: Identity) => RouteRequest;
-}
-
-/** Reads a client's request into what the scheduler needs. A promise only where the prompt is hashed elsewhere. */
+/** Reads a client's request into what the scheduler needs. A promise only where it is so large that a thread reads it. */
 export function prepare(
   id: string,
+  incoming: HttpRequest,
+  client: Client,
+  tools: PrepareTools,
+): PreparedRequest | Promise<PreparedRequest> {
+  const { head, body } = incoming;
+  const contentType = head.header("content-type") ?? "";
+  const limits = { maxBodyBytes: tools.limits.bodyBytes };
+  const shape = tools.reader.read(head.method, head.target, contentType, body, limits);
+  return shape instanceof Promise
+    ? shape.then((late) => identified(id, incoming, late, client, tools))
+    : identified(id, incoming, shape, client, tools);
+}
+
+function identified(
+  id: string,
   { head, body }: HttpRequest,
+  shape: RequestShape,
   client: Client,
   tools: PrepareTools,
 ): PreparedRequest | Promise<PreparedRequest> {
   const { fleet, limits } = tools;
-  const contentType = head.header("content-type") ?? "";
-  const shape = readRequest(head.method, head.target, contentType, body, { maxBodyBytes: limits.bodyBytes });
   const servedName = tools.names.choose(shape.model, fleet.models(), client);
   const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
   const className = classOf(head.header("x-kvasir-class"), client, servedName, model, tools);
-  const known: Known = {
+  const bytesPerToken = fleet.tokenDensity.bytesPerToken(model);
+  const identity = tools.reader.identify(shape, body, { bytesPerToken, adapter, salt: null });
+  const prepared = (known: Identity): PreparedRequest => ({
     shape,
     servedName,
-    withIdentity: (identity) => ({
+    request: {
       id,
       model,
       adapter,
-      identity,
+      identity: known,
       maxOutputTokens: shape.maxOutputTokens,
       sequences: shape.sequences,
       session: head.header("x-session-id") ?? shape.promptCacheKey ?? shape.user,
@@ -67,15 +72,9 @@ export function prepare(
       deadlineMs: head.arrivedMs + limits.totalMs,
       bodyBytes: body.length,
       generates: shape.generates,
-    }),
-  };
-  const bytesPerToken = fleet.tokenDensity.bytesPerToken(model);
-  const identity = tools.identify(shape, body, { bytesPerToken, adapter, salt: null });
-  return identity instanceof Promise ? identity.then((late) => finished(known, late)) : finished(known, identity);
-}
-
-function finished({ shape, servedName, withIdentity }: Known, identity: Identity): PreparedRequest {
-  return { shape, servedName, request: withIdentity(identity) };
+    },
+  });
+  return identity instanceof Promise ? identity.then(prepared) : prepared(identity);
 }
 
 function resolve(servedName: string, asked: string, fleet: Fleet): { model: string; adapter: string | null } {

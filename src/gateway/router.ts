@@ -10,7 +10,7 @@ import { Deadlines } from "#src/dispatch/deadlines.ts";
 import { Upstreams } from "#src/dispatch/upstreams.ts";
 import { toHttpError } from "#src/errors/openAiError.ts";
 import { Fleet } from "#src/fleet/fleet.ts";
-import { identify } from "#src/request/identify.ts";
+import { IdentityWorkers } from "#src/request/identityWorkers.ts";
 import type { Decision } from "#src/routing/decision.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import { Scheduler } from "#src/scheduler/scheduler.ts";
@@ -87,6 +87,7 @@ class Router implements RunningRouter {
   readonly #ticker: Ticker;
   readonly #upstreams: Upstreams;
   readonly #carrier: Carrier<Placement, Ticket>;
+  readonly #reader: IdentityWorkers;
   readonly #api: ClientApi;
   readonly #server: HttpServer;
   readonly #adminServer: HttpServer;
@@ -132,6 +133,10 @@ class Router implements RunningRouter {
         return running().limits.retries;
       },
     });
+    this.#reader = new IdentityWorkers({
+      threads: config.identity.workerThreads,
+      inlineBytes: config.identity.workerFromBytes,
+    });
     const parts: GatewayParts = {
       fleet,
       scheduler,
@@ -139,7 +144,7 @@ class Router implements RunningRouter {
       metrics: this.metrics,
       log,
       clock,
-      identify,
+      reader: this.#reader,
       readiness: () => readinessOf(fleet, this.#draining, clock.nowMs()),
       startedSeconds,
     };
@@ -232,7 +237,7 @@ class Router implements RunningRouter {
     this.#ticker.stop();
     this.scheduler.shutdown();
     this.#carrier.abortAll();
-    await Promise.all([this.#server.close(), this.#adminServer.close(), this.#engines.stop()]);
+    await Promise.all([this.#server.close(), this.#adminServer.close(), this.#engines.stop(), this.#reader.close()]);
     this.#upstreams.close();
     this.metrics.close();
     this.#log.event("info", "router stopped");

@@ -83,6 +83,21 @@ describe("bytes", () => {
     assert.equal(seen?.headers["content-length"], String(body.length));
   });
 
+  it("of a large request, which a thread reads, arrive as they were sent, and the prompt is recognised again", async () => {
+    await using engine = await startScriptedEngine((_request, response) => response.end("{}"));
+    const models = { [MODEL]: { aliases: ["gpt-4o"] } };
+    await using setup = await setUp([], { engines: [engine.url], models }, 1);
+    const written = (model: string): string =>
+      `{"prompt":"${"many words of a long prompt, ".repeat(20_000)}","model":"${model}","max_tokens":1}`;
+    for (let at = 0; at < 2; at++) {
+      const answer = await raw(setup.url, "/v1/completions", Buffer.from(written("gpt-4o")), json);
+      assert.equal(answer.status, 200);
+      assert.ok(engine.seen[at]?.body.equals(Buffer.from(written(MODEL))));
+    }
+    const [second] = setup.router.decisions.recent(1);
+    assert.ok(second!.cachedTokens(second!.chosen) > 0.9 * second!.promptTokens);
+  });
+
   it("of a form arrive as they were sent, with the model anywhere in it", async () => {
     await using engine = await startScriptedEngine((_request, response) => response.end(`{"text":"hi"}`));
     await using setup = await setUp([], { engines: [engine.url], models: { [MODEL]: { aliases: ["whisper-1"] } } }, 1);

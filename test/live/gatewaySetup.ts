@@ -59,7 +59,7 @@ export function routable(router: RunningRouter): number {
 }
 
 /** Polls for a condition; fails with its name after ten seconds. */
-export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<T> {
+export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<NonNullable<T>> {
   const endMs = performance.now() + 10_000;
   for (;;) {
     const value = await condition();

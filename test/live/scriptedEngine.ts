@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { MODEL } from "./gatewaySetup.ts";
 
@@ -19,15 +20,15 @@ export interface ScriptedEngine extends AsyncDisposable {
 /** Passes for vLLM when it is probed, and answers everything else as the script says. */
 export async function startScriptedEngine(
   script: (request: SeenRequest, response: ServerResponse) => void,
-  models: readonly { id: string; parent?: string }[] = [{ id: MODEL }],
+  tls: { cert: string; key: string } | null = null,
 ): Promise<ScriptedEngine> {
   const seen: SeenRequest[] = [];
-  const server = createServer((incoming, response) => {
+  const answer = (incoming: IncomingMessage, response: ServerResponse): void => {
     const pieces: Buffer[] = [];
     incoming.on("data", (piece: Buffer) => pieces.push(piece));
     incoming.on("end", () => {
       const { method = "", url = "", headers, rawHeaders } = incoming;
-      const body = probeAnswer(url, models);
+      const body = probeAnswer(url);
       if (method === "GET" && body !== null) {
         response.end(body);
         return;
@@ -36,11 +37,12 @@ export async function startScriptedEngine(
       seen.push(request);
       script(request, response);
     });
-  });
+  };
+  const server = tls === null ? createServer(answer) : createTlsServer(tls, answer);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === null ? "http" : "https"}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     async [Symbol.asyncDispose]() {
       server.close();
@@ -50,19 +52,17 @@ export async function startScriptedEngine(
   };
 }
 
-function probeAnswer(url: string, models: readonly { id: string; parent?: string }[]): string | null {
+function probeAnswer(url: string): string | null {
+  const labels = `{engine="0",model_name="${MODEL}"}`;
   switch (url) {
     case "/health":
       return "";
     case "/version":
       return `{"version":"0.32.0"}`;
     case "/v1/models":
-      return JSON.stringify({
-        object: "list",
-        data: models.map(({ id, parent }) => ({ id, object: "model", owned_by: "vllm", parent: parent ?? null })),
-      });
+      return `{"object":"list","data":[{"id":"${MODEL}","object":"model","owned_by":"vllm","parent":null}]}`;
     case "/metrics":
-      return `vllm:num_requests_running{engine="0",model_name="${MODEL}"} 0\nvllm:num_requests_waiting{engine="0",model_name="${MODEL}"} 0\n`;
+      return `vllm:num_requests_running${labels} 0\nvllm:num_requests_waiting${labels} 0\n`;
     default:
       return null;
   }
