@@ -196,11 +196,16 @@ function show(status) {
   byId("replicas").tBodies[0].replaceChildren(...status.replicas.map(replicaRow));
   byId("decisions").tBodies[0].replaceChildren(...status.decisions.map(decisionRow));
   byId("conditions-section").hidden = status.conditions.length === 0;
-  byId("conditions").replaceChildren(
-    ...status.conditions.map(({ condition, replica, message }) =>
-      element("li", [replica, condition, message].filter(Boolean).join(": ")),
-    ),
-  );
+  byId("conditions").replaceChildren(...conditionLines(status.conditions));
+}
+
+/** One line per kind of condition: a fleet of sixty with one cause must not fill the page. */
+function conditionLines(conditions) {
+  const byKind = Map.groupBy(conditions, ({ condition }) => condition);
+  return [...byKind].map(([kind, [first, ...others]]) => {
+    const also = others.length === 0 ? "" : ` (and ${others.length} more like it)`;
+    return element("li", `${kind}: ${first.message}${also}`);
+  });
 }
 
 async function refresh() {

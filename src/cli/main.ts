@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { ConfigError } from "#src/config/loadConfig.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { configCommand } from "./config.ts";
+import { demoCommand } from "./demo/demoCommand.ts";
 import { emulateCommand } from "./emulate.ts";
 import { keyCommand } from "./key.ts";
 import { policiesCommand } from "./policies.ts";
@@ -20,6 +21,7 @@ async function main(): Promise<void> {
     .version(packageJson.version)
     .showHelpAfterError("(kvasir help <command> shows what there is)")
     .addCommand(serveCommand())
+    .addCommand(demoCommand())
     .addCommand(configCommand())
     .addCommand(keyCommand())
     .addCommand(policiesCommand());
