@@ -31,7 +31,7 @@ const scheduler: SchedulerPort<Placed, null> = {
 const clock = processClock;
 const deadlines = new Deadlines({ clock, timers: processTimers, granularityMs: 100 });
 const upstreams = new Upstreams({ clock, deadlines });
-const carrier = new Carrier({ scheduler, upstreams, clock, deadlines, maxRetries: 2 });
+const carrier = new Carrier({ scheduler, upstreams, clock, maxRetries: 2 });
 const limits = { connectMs: 2000, firstTokenMs: null, idleMs: 60_000, totalMs: null };
 const identity = {
   hashes: EMPTY_HASHES,
@@ -49,7 +49,7 @@ const server = new HttpServer({
   deadlines,
   admit: () => null,
   render: (error) => toHttpError(error, "-"),
-  handle({ head, body }, downstream) {
+  handle({ head, body, release }, downstream) {
     const nowMs = clock.nowMs();
     const request = {
       id: `req-${String(id++).padStart(12, "0")}`,
@@ -78,7 +78,8 @@ const server = new HttpServer({
         streamed: true,
         stripUsage: process.env["STRIP_USAGE"] === "1",
       })
-      .then(({ error }) => {
+      .then(({ error, bodyFree }) => {
+        if (bodyFree) release();
         if (error === null || downstream.started || !downstream.open) return;
         const { status, headers, body: text } = toHttpError(error, request.id);
         const bytes = Buffer.from(text);
@@ -89,3 +90,4 @@ const server = new HttpServer({
   },
 });
 await server.listen({ host: "127.0.0.1", port: Number(port) });
+process.on("SIGINT", () => process.exit(0));

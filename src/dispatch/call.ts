@@ -54,5 +54,7 @@ export interface CallResult<P> {
   readonly status: number;
   readonly usage: Usage;
   readonly attempts: number;
+  /** No socket holds bytes of the request any more. False: they may still be on their way. */
+  readonly bodyFree: boolean;
   readonly last: Attempt<P> | null;
 }

@@ -22,6 +22,8 @@ const ENGINE_ERROR_STATUS = 500;
  * anything. Client disconnect, deadline and shutdown end it from any state; each placement is finished exactly once.
  */
 export class Carriage<P extends Placed, T> implements LegListener {
+  /** Where the carrier keeps it. */
+  slot = -1;
   readonly #call: Call<P>;
   readonly #options: CarrierOptions<P, T>;
   readonly #done: (result: CallResult<P>) => void;
@@ -35,6 +37,8 @@ export class Carriage<P extends Placed, T> implements LegListener {
   #failure: RouterError | null = null;
   #last: Attempt<P> | null = null;
   #progressMs = 0;
+  /** A socket may hold bytes of the body yet. */
+  #bodyHeld = false;
 
   constructor(call: Call<P>, options: CarrierOptions<P, T>, done: (result: CallResult<P>) => void) {
     this.#call = call;
@@ -99,7 +103,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
 
   #makeLeg(placement: P): Leg {
     const call = this.#call;
-    const { upstreams, clock, deadlines } = this.#options;
+    const { upstreams, clock } = this.#options;
     const { endpoint, rank, profile } = placement.replica;
     const pool = upstreams.pool(endpoint.url);
     const body = call.body(placement);
@@ -116,7 +120,6 @@ export class Carriage<P extends Placed, T> implements LegListener {
     const totalMs = call.limits.totalMs ?? Number.POSITIVE_INFINITY;
     return new Leg({
       clock,
-      deadlines,
       pool,
       method: call.method,
       head,
@@ -157,6 +160,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
       this.#attempts <= maxRetries &&
       clock.nowMs() < request.deadlineMs;
     const replicaId = this.#placement?.replica.id;
+    if (end.kind !== "answered" || !end.sent) this.#bodyHeld = true;
     this.#finish(outcomeOf(end, started), error, retry);
     if (retry) {
       this.#failure = error;
@@ -175,6 +179,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
     const { scheduler, clock } = this.#options;
     const ticket = this.#ticket;
     this.#leg?.abort();
+    this.#bodyHeld = true;
     this.#finish(outcome, error, false);
     this.#breakOff(error);
     this.#end(error, NO_USAGE);
@@ -220,7 +225,14 @@ export class Carriage<P extends Placed, T> implements LegListener {
 
   #end(error: RouterError | null, usage: Usage): void {
     this.#ended = true;
-    this.#done({ error, status: this.#leg?.status ?? 0, usage, attempts: this.#attempts, last: this.#last });
+    this.#done({
+      error,
+      status: this.#leg?.status ?? 0,
+      usage,
+      attempts: this.#attempts,
+      bodyFree: !this.#bodyHeld,
+      last: this.#last,
+    });
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Clock } from "#src/determinism/clock.ts";
 import type { Call, CallResult } from "./call.ts";
 import { Carriage } from "./carriage.ts";
-import type { Deadlines } from "./deadlines.ts";
 import { shuttingDown } from "./failures.ts";
 import type { Placed, SchedulerPort } from "./schedulerPort.ts";
 import type { Upstreams } from "./upstreams.ts";
@@ -10,7 +9,6 @@ export interface CarrierOptions<P extends Placed, T> {
   readonly scheduler: SchedulerPort<P, T>;
   readonly upstreams: Upstreams;
   readonly clock: Clock;
-  readonly deadlines: Deadlines;
   /** Further attempts after the first. */
   readonly maxRetries: number;
 }
@@ -18,7 +16,8 @@ export interface CarrierOptions<P extends Placed, T> {
 /** Carries requests: gets each a placement, runs its legs, and tells the scheduler how they ended. */
 export class Carrier<P extends Placed, T> {
   readonly #options: CarrierOptions<P, T>;
-  readonly #active = new Set<Carriage<P, T>>();
+  /** A list, not a set: a set that changes with every request leaves tables behind that only a full collection frees. */
+  readonly #active: Carriage<P, T>[] = [];
 
   constructor(options: CarrierOptions<P, T>) {
     this.#options = options;
@@ -26,23 +25,30 @@ export class Carrier<P extends Placed, T> {
 
   /** Requests in hand, waiting ones included. */
   get active(): number {
-    return this.#active.size;
+    return this.#active.length;
   }
 
   /** Never rejects. */
   carry(call: Call<P>): Promise<CallResult<P>> {
     return new Promise((resolve) => {
       const carriage = new Carriage(call, this.#options, (result) => {
-        this.#active.delete(carriage);
+        this.#forget(carriage);
         resolve(result);
       });
-      this.#active.add(carriage);
+      carriage.slot = this.#active.push(carriage) - 1;
       carriage.start();
     });
   }
 
   /** The grace time is over: ends everything that is still in hand. */
   abortAll(): void {
-    for (const carriage of this.#active) carriage.shutDown(shuttingDown());
+    for (const carriage of [...this.#active]) carriage.shutDown(shuttingDown());
+  }
+
+  #forget(carriage: Carriage<P, T>): void {
+    const last = this.#active.pop();
+    if (last === undefined || last === carriage) return;
+    this.#active[carriage.slot] = last;
+    last.slot = carriage.slot;
   }
 }

@@ -16,8 +16,11 @@ export interface ResponseHandler {
   onBody(bytes: Buffer, start: number, end: number): void;
   /** All that one read brought was handed over. False: read no more until `resume`. */
   onReadDone(): boolean;
-  onEnd(): void;
+  /** `sent`: the request had left completely, and no socket holds its bytes any more. */
+  onEnd(sent: boolean): void;
   onLost(loss: Loss): void;
+  /** The connection's deadline, which the handler moves, has passed. */
+  onDeadline(nowMs: number): void;
 }
 
 /** A connection that ended before its answer did. */
@@ -52,7 +55,7 @@ const readBuffer = Buffer.allocUnsafeSlow(65_536);
 
 /** One keep-alive connection to an engine; carries one exchange at a time. */
 export class EngineConnection implements MessageHandler, Deadline {
-  /** Until when it may stay idle; Infinity while it is in use. */
+  /** While idle: until when it stays open. While in use it belongs to the handler. Watched for as long as it lives. */
   deadlineMs = Number.POSITIVE_INFINITY;
   idleSinceMs = 0;
   reused = false;
@@ -124,8 +127,9 @@ export class EngineConnection implements MessageHandler, Deadline {
     this.#socket.destroy();
   }
 
-  onDeadline(): void {
-    this.#owner.onIdleTooLong(this);
+  onDeadline(nowMs: number): void {
+    if (this.#handler !== null) this.#handler.onDeadline(nowMs);
+    else this.#owner.onIdleTooLong(this);
   }
 
   // MessageHandler
@@ -156,23 +160,34 @@ export class EngineConnection implements MessageHandler, Deadline {
     this.#answerBegan = true;
     const result = this.#parser.execute(readBuffer, 0, length);
     if (!result.ok) this.#lose(malformedAnswer(result.reason), false);
-    else if (this.#complete) this.#finish(result.used === length);
+    else if (this.#complete) this.#answered(result.used === length);
     else return this.#handler?.onReadDone() ?? false;
     return true;
   }
 
-  #finish(nothingLeft: boolean): void {
+  #answered(nothingLeft: boolean): void {
+    if (this.#socket.writableLength === 0) {
+      this.#finish(nothingLeft);
+      return;
+    }
+    // The answer to a large request is often read before the socket reports that the last bytes of the request have left.
+    this.#handler?.onReadDone();
+    setImmediate(() => this.#finish(nothingLeft));
+  }
+
+  #finish(reusable: boolean): void {
     const handler = this.#handler;
     if (handler === null) return;
     this.#handler = null;
     // An engine may answer before it has read the whole request; what follows would then be read as its rest.
-    if (nothingLeft && this.#parser.keepAlive && this.#socket.writableLength === 0) {
+    const sent = this.#socket.writableLength === 0;
+    if (sent && reusable && this.#parser.keepAlive && !this.#closed) {
       this.reused = true;
       this.#owner.onIdle(this, keepAliveSeconds(this.#parser.headers));
     } else {
       this.abort();
     }
-    handler.onEnd();
+    handler.onEnd(sent);
   }
 
   #onEndOfStream(): void {
@@ -181,8 +196,8 @@ export class EngineConnection implements MessageHandler, Deadline {
       this.#socket.destroy();
       return;
     }
-    const result = this.#parser.finish();
-    if (result.ok && this.#complete) {
+    if (!this.#complete) this.#parser.finish();
+    if (this.#complete) {
       this.#finish(false);
       return;
     }
@@ -197,7 +212,8 @@ export class EngineConnection implements MessageHandler, Deadline {
 
   #onClose(): void {
     this.#closed = true;
-    this.#lose(closedEarly(this.#cause), false);
+    if (this.#complete) this.#finish(false);
+    else this.#lose(closedEarly(this.#cause), false);
     this.#parser.free();
     this.#owner.onClosed(this, this.#cause);
   }

@@ -2,7 +2,6 @@ import type { Clock } from "#src/determinism/clock.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { Usage } from "#src/scheduler/outcome.ts";
 import { BodyTail } from "./bodyTail.ts";
-import type { Deadline, Deadlines } from "./deadlines.ts";
 import type { Downstream, Framing } from "./downstream.ts";
 import type { EngineConnection, Loss, ResponseHandler } from "./engineConnection.ts";
 import { answeredStatus, clientClosed, engineBusy, firstTokenTimeout, idleTimeout, totalTimeout } from "./failures.ts";
@@ -17,7 +16,6 @@ import { UsageStripper } from "./usageStripper.ts";
 
 export interface LegOptions {
   readonly clock: Clock;
-  readonly deadlines: Deadlines;
   readonly pool: OriginPool;
   readonly method: string;
   /** Request line and headers, complete. */
@@ -44,7 +42,7 @@ export interface LegListener {
 
 /** How a leg ended. A `failed` one has closed its connection, by which engines notice that they may stop. */
 export type LegEnd =
-  | { readonly kind: "answered"; readonly status: number; readonly usage: Usage }
+  | { readonly kind: "answered"; readonly status: number; readonly usage: Usage; readonly sent: boolean }
   | {
       readonly kind: "busy";
       readonly status: number;
@@ -62,8 +60,7 @@ const UNSERVED: ReadonlySet<number> = new Set([502, 504]);
 const NO_BODY_STATUS: ReadonlySet<number> = new Set([204, 304]);
 
 /** One HTTP exchange with an engine, whose answer goes to the client as it comes. */
-export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
-  deadlineMs = Number.POSITIVE_INFINITY;
+export class Leg implements ResponseHandler, ConnectionReceiver {
   /** When the request was written; NaN before. */
   sentMs = Number.NaN;
   firstByteMs = Number.NaN;
@@ -87,8 +84,6 @@ export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
   }
 
   start(): void {
-    this.#options.deadlines.watch(this);
-    this.deadlineMs = this.#options.totalDeadlineMs;
     this.#acquire(false);
   }
 
@@ -96,7 +91,6 @@ export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
   abort(): void {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
-    this.#options.deadlines.unwatch(this);
     this.#acquisition?.cancel();
     this.#connection?.abort();
     this.#connection = null;
@@ -189,20 +183,19 @@ export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
     return false;
   }
 
-  onEnd(): void {
+  onEnd(sent: boolean): void {
     this.#connection = null;
     if (this.#phase === "sent") {
       this.#refused();
       return;
     }
     if (this.#phase === "ended") return;
-    const { deadlines, downstream, listener } = this.#options;
+    const { downstream, listener } = this.#options;
     this.#phase = "ended";
-    deadlines.unwatch(this);
     this.#stripper?.finish(this.#emit);
     downstream.end();
     const usage = this.stream?.usage() ?? (this.#tail === null ? NO_USAGE : readUsage(this.#tail.text()));
-    listener.onLegEnd({ kind: "answered", status: this.status, usage });
+    listener.onLegEnd({ kind: "answered", status: this.status, usage, sent });
   }
 
   onLost(loss: Loss): void {
@@ -212,14 +205,11 @@ export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
     if (loss.unread && reused && !this.#triedFresh && this.#phase === "sent") {
       this.#triedFresh = true;
       this.#phase = "connecting";
-      this.deadlineMs = this.#options.totalDeadlineMs;
       this.#acquire(true);
       return;
     }
     this.fail(loss.error);
   }
-
-  // Deadline
 
   onDeadline(nowMs: number): void {
     const { limits, totalDeadlineMs, downstream, listener } = this.#options;
@@ -236,7 +226,8 @@ export class Leg implements ResponseHandler, ConnectionReceiver, Deadline {
 
   #limit(fromMs: number, limitMs: number | null): void {
     const { totalDeadlineMs } = this.#options;
-    this.deadlineMs = limitMs === null ? totalDeadlineMs : Math.min(totalDeadlineMs, fromMs + limitMs);
+    if (this.#connection === null) return;
+    this.#connection.deadlineMs = limitMs === null ? totalDeadlineMs : Math.min(totalDeadlineMs, fromMs + limitMs);
   }
 
   #emit = (bytes: Buffer, start: number, end: number): void => this.#options.downstream.write(bytes, start, end);

@@ -1,5 +1,10 @@
 import type { Usage } from "#src/scheduler/outcome.ts";
 
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN = 123;
+const CLOSE = 125;
+
 export const NO_USAGE: Usage = { promptTokens: null, cachedTokens: null, outputTokens: null };
 
 /**
@@ -8,10 +13,9 @@ export const NO_USAGE: Usage = { promptTokens: null, cachedTokens: null, outputT
  * counts; what nobody states is null, never zero.
  */
 export function readUsage(text: string): Usage {
-  return merge(
-    fromUsage(lastObject(text, '"usage"')),
-    merge(fromUsage(lastObject(text, '"meta_info"')), fromTimings(text)),
-  );
+  let usage = fromUsage(lastObject(text, '"usage"'));
+  if (!complete(usage)) usage = merge(usage, fromUsage(lastObject(text, '"meta_info"')));
+  return complete(usage) ? usage : merge(usage, fromTimings(text));
 }
 
 /** `preferred`, completed by `other` where it is silent. */
@@ -21,6 +25,10 @@ export function merge(preferred: Usage, other: Usage): Usage {
     cachedTokens: preferred.cachedTokens ?? other.cachedTokens,
     outputTokens: preferred.outputTokens ?? other.outputTokens,
   };
+}
+
+function complete(usage: Usage): boolean {
+  return usage.promptTokens !== null && usage.cachedTokens !== null && usage.outputTokens !== null;
 }
 
 function fromUsage(usage: Record<string, unknown> | null): Usage {
@@ -75,13 +83,13 @@ function objectEnd(text: string, start: number): number {
   let depth = 0;
   let inString = false;
   for (let i = start; i < text.length; i++) {
-    const char = text[i];
+    const char = text.charCodeAt(i);
     if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{") depth++;
-    else if (char === "}" && --depth === 0) return i + 1;
+      if (char === BACKSLASH) i++;
+      else if (char === QUOTE) inString = false;
+    } else if (char === QUOTE) inString = true;
+    else if (char === OPEN) depth++;
+    else if (char === CLOSE && --depth === 0) return i + 1;
   }
   return -1;
 }

@@ -6,6 +6,7 @@ import type { Deadlines } from "#src/dispatch/deadlines.ts";
 import type { Downstream } from "#src/dispatch/downstream.ts";
 import type { HttpError } from "#src/errors/openAiError.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
+import { BodyPool } from "./bodyPool.ts";
 import type { HttpLimits } from "./httpLimits.ts";
 import type { HttpHead, HttpRequest } from "./httpRequest.ts";
 import { ServerConnection } from "./serverConnection.ts";
@@ -39,10 +40,12 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions) {
     const { limits, tls } = options;
+    const pool = new BodyPool();
     const accept = (socket: Socket): void => {
       const connection = new ServerConnection(
         socket,
         options,
+        pool,
         () => this.#draining,
         () => this.#connections.delete(connection),
       );
@@ -50,7 +53,7 @@ export class HttpServer {
     };
     this.#server =
       tls === undefined
-        ? createTcpServer({ noDelay: true }, accept)
+        ? createTcpServer({ noDelay: true, pauseOnConnect: true }, accept)
         : createTlsServer(
             { ...tls, noDelay: true, handshakeTimeout: limits.headersMs, ALPNProtocols: ["http/1.1"] },
             accept,

@@ -5,6 +5,7 @@ import { HttpParser } from "#src/dispatch/httpParser.ts";
 import type { MessageHandler } from "#src/dispatch/httpParser.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import { BodyCollector } from "./bodyCollector.ts";
+import type { BodyPool } from "./bodyPool.ts";
 import { HttpHead } from "./httpRequest.ts";
 import type { HttpServerOptions } from "./httpServer.ts";
 import {
@@ -17,6 +18,7 @@ import {
   requestTimeout,
 } from "./requestCheck.ts";
 import { ResponseWriter } from "./responseWriter.ts";
+import { readShared } from "./sharedRead.ts";
 
 /** Bytes of later requests that a client may send ahead while one is answered; then it is not read any further. */
 const AHEAD_MAX_BYTES = 65_536;
@@ -35,6 +37,7 @@ export class ServerConnection implements MessageHandler, Deadline {
   readonly #parser: HttpParser;
   readonly #draining: () => boolean;
   readonly #remoteAddress: string;
+  readonly #pool: BodyPool;
   #state: State = "idle";
   #beganMs = 0;
   #head: HttpHead | null = null;
@@ -45,7 +48,15 @@ export class ServerConnection implements MessageHandler, Deadline {
   #ahead: Buffer[] = [];
   #aheadBytes = 0;
 
-  constructor(socket: Socket, options: HttpServerOptions, draining: () => boolean, closed: () => void) {
+  constructor(
+    accepted: Socket,
+    options: HttpServerOptions,
+    pool: BodyPool,
+    draining: () => boolean,
+    closed: () => void,
+  ) {
+    this.#pool = pool;
+    const socket = readShared(accepted, (bytes, length) => this.#onRead(bytes, length));
     this.#socket = socket;
     this.#options = options;
     this.#draining = draining;
@@ -53,7 +64,6 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#parser = new HttpParser("request", this, options.limits);
     this.deadlineMs = options.clock.nowMs() + options.limits.headersMs;
     options.deadlines.watch(this);
-    socket.on("data", (bytes: Buffer) => this.#onData(bytes));
     socket.on("drain", () => this.#writer?.drained());
     // A client that stops sending has left: none that speaks HTTP half-closes, and a prompt is too dear to find out.
     socket.on("end", () => this.#onEnd());
@@ -64,6 +74,7 @@ export class ServerConnection implements MessageHandler, Deadline {
       options.deadlines.unwatch(this);
       closed();
     });
+    socket.resume();
   }
 
   /** Closes it if no request is under way; else its answer will say that it closes. */
@@ -98,7 +109,7 @@ export class ServerConnection implements MessageHandler, Deadline {
       this.#refusal = admit(this.#head);
     }
     if (this.#refusal !== null) return "refuse";
-    this.#body = bodyBytes === 0 ? null : new BodyCollector(bodyBytes, limits.maxBodyBytes);
+    this.#body = bodyBytes === 0 ? null : new BodyCollector(bodyBytes, limits.maxBodyBytes, this.#pool);
     if (parser.minorVersion === 1 && headerValue(parser.headers, "expect") !== null) {
       this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
     }
@@ -116,17 +127,17 @@ export class ServerConnection implements MessageHandler, Deadline {
     return true;
   }
 
-  #onData(bytes: Buffer): void {
-    if (this.#state === "answering") this.#keepAhead(bytes);
-    else if (this.#state === "idle" || this.#state === "receiving") this.#receive(bytes);
+  #onRead(bytes: Buffer, length: number): void {
+    if (this.#state === "answering") this.#keepAhead(bytes.subarray(0, length));
+    else if (this.#state === "idle" || this.#state === "receiving") this.#receive(bytes, length);
   }
 
-  #receive(bytes: Buffer): void {
-    const result = this.#parser.execute(bytes, 0, bytes.length);
+  #receive(bytes: Buffer, length: number): void {
+    const result = this.#parser.execute(bytes, 0, length);
     if (this.#refusal !== null) this.#refuse(this.#refusal);
     else if (!result.ok) this.#refuse(result.tooLarge ? headersTooLarge() : badRequest(`Not HTTP: ${result.reason}.`));
     else if (this.#complete) {
-      if (result.used < bytes.length) this.#keepAhead(bytes.subarray(result.used));
+      if (result.used < length) this.#keepAhead(bytes.subarray(result.used, length));
       this.#answer();
     } else if (this.#parser.inMessage) this.#awaitRest();
   }
@@ -146,7 +157,7 @@ export class ServerConnection implements MessageHandler, Deadline {
   }
 
   #keepAhead(bytes: Buffer): void {
-    this.#ahead.push(bytes);
+    this.#ahead.push(Buffer.from(bytes));
     this.#aheadBytes += bytes.length;
     if (this.#aheadBytes > AHEAD_MAX_BYTES) this.#socket.pause();
   }
@@ -154,7 +165,8 @@ export class ServerConnection implements MessageHandler, Deadline {
   #answer(): void {
     const head = this.#head;
     if (head === null) return;
-    const body = this.#body?.body() ?? NOTHING;
+    const collector = this.#body;
+    const body = collector?.body() ?? NOTHING;
     this.#state = "answering";
     this.deadlineMs = Number.POSITIVE_INFINITY;
     this.#head = null;
@@ -162,7 +174,7 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#complete = false;
     const writer = this.#newWriter(head.method === "HEAD", this.#parser.keepAlive);
     this.#writer = writer;
-    this.#options.handle({ head, body }, writer);
+    this.#options.handle({ head, body, release: () => collector?.release() }, writer);
   }
 
   #newWriter(head: boolean, keepAlive: boolean): ResponseWriter {
@@ -190,7 +202,7 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#ahead = [];
     this.#aheadBytes = 0;
     this.#socket.resume();
-    this.#receive(bytes);
+    this.#receive(bytes, bytes.length);
   }
 
   /** Answers what is no acceptable request, and closes. */
