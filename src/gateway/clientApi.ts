@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "#src/config/schema.ts";
 import type { Downstream } from "#src/dispatch/downstream.ts";
+import { toHttpError, type HttpError } from "#src/errors/openAiError.ts";
 import { toRouterError, type RouterError } from "#src/errors/routerError.ts";
 import { errorShapeOf, sendError, sendJson } from "./answers.ts";
 import { carry } from "./carriedRequest.ts";
@@ -26,8 +27,6 @@ export interface GatewaySettings {
 export class ClientApi {
   readonly #parts: GatewayParts;
   #settings: GatewaySettings;
-  /** Who sent a request whose body is still on its way. */
-  readonly #admitted = new WeakMap<HttpHead, Client>();
   #heldBytes = 0;
 
   constructor(parts: GatewayParts, settings: GatewaySettings) {
@@ -49,12 +48,8 @@ export class ClientApi {
     const { clock, scheduler, metrics } = this.#parts;
     const { clients, limits } = this.#settings;
     try {
-      if (!clients.open) {
-        const client = clients.authenticate(head.header("authorization"), head.header("x-api-key"));
-        this.#admitted.set(head, client);
-        const waitMs = client.requests?.take(1, clock.nowMs()) ?? 0;
-        if (waitMs > 0) throw keyRateLimited("requests", waitMs);
-      }
+      const waitMs = clients.sender(head).requests?.take(1, clock.nowMs()) ?? 0;
+      if (waitMs > 0) throw keyRateLimited("requests", waitMs);
       const bodyBytes = head.bodyBytes ?? 0;
       if (bodyBytes > 0 && this.#heldBytes + bodyBytes > limits.bufferedBytes) throw overloaded();
     } catch (caught) {
@@ -69,7 +64,7 @@ export class ClientApi {
   handle(incoming: HttpRequest, downstream: Downstream): void {
     const requestId = randomUUID();
     const { head, body } = incoming;
-    const client = this.#admitted.get(head) ?? ANONYMOUS;
+    let client = ANONYMOUS;
     this.#heldBytes += body.length;
     const release = (bodyFree: boolean): void => {
       this.#heldBytes -= body.length;
@@ -77,9 +72,11 @@ export class ClientApi {
     };
     const refuse = (caught: unknown): void => {
       release(true);
-      this.#refuse(toRouterError(caught), requestId, incoming, client, downstream);
+      this.#refuse(toRouterError(caught), requestId, incoming, client.name, downstream);
     };
     try {
+      // Anew, which costs a hash: state kept per request from its head to its body would cost the garbage collector more.
+      if (!isProbe(head)) client = this.#settings.clients.sender(head);
       const target = readTarget(head.target);
       if (this.#answerLocally(requestId, head, target, client, downstream)) {
         release(true);
@@ -138,15 +135,25 @@ export class ClientApi {
     return true;
   }
 
-  #refuse(error: RouterError, requestId: string, incoming: HttpRequest, client: Client, downstream: Downstream): void {
+  /** The answer to what never got as far as `handle`. */
+  render(error: RouterError, head: HttpHead | null): HttpError {
+    const requestId = randomUUID();
+    this.#record(error, requestId, head, 0, "unknown");
+    const { status, headers, body } = toHttpError(error, requestId, errorShapeOf(head?.target ?? ""));
+    return { status, headers: { ...headers, "x-request-id": requestId }, body };
+  }
+
+  #refuse(error: RouterError, requestId: string, { head, body }: HttpRequest, tenant: string, to: Downstream): void {
+    sendError(to, error, requestId, errorShapeOf(head.target));
+    this.#record(error, requestId, head, body.length, tenant);
+  }
+
+  #record(error: RouterError, requestId: string, head: HttpHead | null, bodyBytes: number, tenant: string): void {
     const { log, metrics, clock } = this.#parts;
-    const { head } = incoming;
-    sendError(downstream, error, requestId, errorShapeOf(head.target));
     if (error.code === "internal") log.event("error", "internal error", { requestId, cause: describe(error.cause) });
-    metrics.model("none").request(error.httpStatus, error.code);
-    if (this.#settings.logRequests) {
-      log.request(recordRefusal(requestId, error, incoming, client.name, clock.nowMs()));
-    }
+    metrics.model("").request(error.httpStatus, error.code);
+    if (!this.#settings.logRequests) return;
+    log.request(recordRefusal(requestId, error, head, bodyBytes, tenant, clock.nowMs()));
   }
 }
 

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { Config } from "#src/config/schema.ts";
 import { RouterError } from "#src/errors/routerError.ts";
+import type { HttpHead } from "./http/httpRequest.ts";
 import { TokenBucket } from "./tokenBucket.ts";
 
 type KeyConfig = Config["keys"][number];
@@ -59,8 +60,13 @@ export class Clients {
     for (const entries of this.#byPrefix.values()) for (const { client } of entries) yield client;
   }
 
+  /** Who sends this request. */
+  sender(head: HttpHead): Client {
+    return this.open ? ANONYMOUS : this.authenticate(head.header("authorization"), head.header("x-api-key"));
+  }
+
   /**
-   * Who sends this: by `Authorization: Bearer` or Anthropic's `x-api-key`. Without configured keys everybody is
+   * Whose key this is: by `Authorization: Bearer` or Anthropic's `x-api-key`. Without configured keys everybody is
    * anonymous, whatever they send.
    */
   authenticate(authorization: string | null, apiKey: string | null): Client {

@@ -4,13 +4,14 @@ import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Usage } from "#src/scheduler/outcome.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import type { RequestRecord } from "#src/telemetry/requestRecord.ts";
-import type { HttpRequest } from "./http/httpRequest.ts";
+import type { HttpHead, HttpRequest } from "./http/httpRequest.ts";
 
 /** A request that never got as far as the scheduler. */
 export function recordRefusal(
   requestId: string,
   error: RouterError,
-  { head, body }: HttpRequest,
+  head: HttpHead | null,
+  bodyBytes: number,
   tenant: string,
   nowMs: number,
 ): RequestRecord {
@@ -18,8 +19,8 @@ export function recordRefusal(
     requestId,
     decisionId: null,
     kind: "request",
-    method: head.method,
-    path: head.target,
+    method: head?.method ?? "",
+    path: head?.target ?? "",
     model: null,
     adapter: null,
     tenant,
@@ -30,9 +31,9 @@ export function recordRefusal(
     code: error.code,
     fault: error.fault,
     streamed: false,
-    bodyBytes: body.length,
+    bodyBytes,
     ttftMs: null,
-    e2eMs: nowMs - head.arrivedMs,
+    e2eMs: head === null ? 0 : nowMs - head.arrivedMs,
     queueMs: 0,
     promptTokens: null,
     cachedTokensPredicted: null,

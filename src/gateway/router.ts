@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { isLoopback } from "#src/config/loopback.ts";
 import type { ConfigError } from "#src/config/loadConfig.ts";
 import type { Config } from "#src/config/schema.ts";
@@ -8,7 +8,6 @@ import { processTimers } from "#src/determinism/timers.ts";
 import { Carrier } from "#src/dispatch/carrier.ts";
 import { Deadlines } from "#src/dispatch/deadlines.ts";
 import { Upstreams } from "#src/dispatch/upstreams.ts";
-import { toHttpError } from "#src/errors/openAiError.ts";
 import { Fleet } from "#src/fleet/fleet.ts";
 import { IdentityWorkers } from "#src/request/identityWorkers.ts";
 import type { Decision } from "#src/routing/decision.ts";
@@ -156,7 +155,7 @@ class Router implements RunningRouter {
       ...(tls.listen === undefined ? {} : { tls: tls.listen }),
       admit: (head) => this.#api.admit(head),
       handle: (request, downstream) => this.#api.handle(request, downstream),
-      render: (error) => toHttpError(error, randomUUID()),
+      render: (error, head) => this.#api.render(error, head),
     });
     const adminApi = new AdminApi({
       ...parts,

@@ -42,6 +42,7 @@ describe("client keys", () => {
     });
     assert.deepEqual(await errorOf(await chat(setup.url, {})), [401, "unauthorized"]);
     assert.deepEqual(await errorOf(await chat(setup.url, {}, { authorization: "Bearer nope" })), [401, "unauthorized"]);
+    assert.equal(setup.logged.filter(({ code }) => code === "unauthorized").length, 2, "refusals have a line too");
     assert.equal((await chat(setup.url, {}, bearer("full"))).status, 200);
     assert.deepEqual(await errorOf(await chat(setup.url, {}, bearer("narrow"))), [404, "model_not_found"]);
     assert.equal((await chat(setup.url, { model: "sql" }, { "x-api-key": KEYS.narrow })).status, 200);

@@ -116,8 +116,7 @@ describe("real clients", () => {
       );
       await assert.rejects(
         client("wrong").messages.create({ model: MODEL, max_tokens: 5, messages }),
-        (error: unknown) =>
-          error instanceof anthropic.AuthenticationError && /"type":"authentication_error"/.test(error.message),
+        (error: unknown) => error instanceof anthropic.AuthenticationError && /"type":"error"/.test(error.message),
       );
     });
   });
