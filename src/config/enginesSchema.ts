@@ -28,6 +28,12 @@ const engineSettings = {
   labels: labels.prefault({}),
   apiKey: secret.optional().describe("Bearer key that the engine wants. A client's key is never sent to it."),
   dataParallelRanks: integer(1, 1024).optional().describe("Data-parallel ranks. Absent: the engine is asked."),
+  maxRunningRequests: integer(1, 1_048_576)
+    .optional()
+    .describe(
+      "Sequences in a batch (vLLM's `--max-num-seqs`, which it does not publish). Absent: what the engine says.",
+    ),
+  kvCapacityTokens: integer(1, 1_000_000_000).optional().describe("KV memory in tokens. Absent: what the engine says."),
   prior: z
     .enum([...PRIORS.keys()])
     .optional()

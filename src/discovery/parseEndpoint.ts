@@ -21,6 +21,8 @@ export const EndpointInput = z.strictObject({
     .regex(/^[\x21-\x7e]{1,4096}$/, "allowed are 1..4096 printable characters without blanks")
     .nullish(),
   dataParallelRanks: z.number().int().min(1).max(1024).nullish(),
+  maxRunningRequests: z.number().int().min(1).max(1_048_576).nullish(),
+  kvCapacityTokens: z.number().int().min(1).max(1_000_000_000).nullish(),
   prior: z
     .string()
     .refine((prior) => PRIORS.has(prior), { message: `known are ${[...PRIORS.keys()].join(", ")}` })
@@ -46,6 +48,8 @@ export function parseEndpoint(input: unknown): EngineEndpoint {
     apiKey: given.apiKey ?? null,
     dataParallelRanks: given.dataParallelRanks ?? null,
     prior: given.prior ?? null,
+    ...(given.maxRunningRequests == null ? {} : { maxRunningRequests: given.maxRunningRequests }),
+    ...(given.kvCapacityTokens == null ? {} : { kvCapacityTokens: given.kvCapacityTokens }),
   };
 }
 

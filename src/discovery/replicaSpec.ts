@@ -27,6 +27,10 @@ export interface EngineEndpoint {
   readonly apiKey: string | null;
   /** Null: ask the engine. */
   readonly dataParallelRanks: number | null;
+  /** Batch slots, where the engine does not say (vLLM does not). Absent: the engine's word, else an assumption. */
+  readonly maxRunningRequests?: number;
+  /** KV memory in tokens, where the engine does not say. */
+  readonly kvCapacityTokens?: number;
   /** Key of the step-time priors, e.g. `qwen3-32b/h200_tp2`; null: the generic prior. */
   readonly prior: string | null;
 }

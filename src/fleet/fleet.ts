@@ -113,7 +113,11 @@ export class Fleet {
     for (const [name, replicas] of this.#byEndpoint) {
       const endpoint = wanted.get(name);
       if (endpoint === undefined || !replicas.every((one) => sameEngine(one.endpoint, endpoint))) this.#remove(name);
-      else for (const replica of replicas) replica.endpoint = endpoint;
+      else
+        for (const replica of replicas) {
+          replica.endpoint = endpoint;
+          this.#refreshLimits(replica, nowMs);
+        }
     }
     for (const endpoint of wanted.values())
       if (!this.#byEndpoint.has(endpoint.name)) this.#add(endpoint, endpoint.dataParallelRanks ?? 1, nowMs);
@@ -267,7 +271,13 @@ export class Fleet {
     this.index.setCapacity(replica.index, caching === false ? 0 : limits.kvCapacityTokens);
     this.#hold("prefix_caching_off", caching === false, replica, "caches no prefixes.", nowMs);
     const assumed = limits.basis === "assumed";
-    this.#hold("limits_assumed", assumed, replica, "does not say how many requests or tokens it takes.", nowMs);
+    this.#hold(
+      "limits_assumed",
+      assumed,
+      replica,
+      "does not say how much it takes at a time: set maxRunningRequests and kvCapacityTokens of this engine.",
+      nowMs,
+    );
   }
 
   #stateChanged(replica: Replica, lifecycle: Lifecycle, nowMs: number): void {

@@ -90,12 +90,14 @@ export class Replica {
     );
   }
 
-  /** Metrics first, then the profile, then the assumption; to be called after either has changed. */
+  /** What the operator says first, then metrics, then the profile, then the assumption; to be called after either has changed. */
   refreshLimits(): void {
     const { profile } = this;
     const value = this.metrics?.value;
-    const maxRunningRequests = value?.maxRunningRequests ?? profile?.maxRunningRequests ?? null;
-    const kvCapacityTokens = value?.kvCapacityTokens ?? profile?.kvCapacityTokens ?? null;
+    const { endpoint } = this;
+    const maxRunningRequests =
+      endpoint.maxRunningRequests ?? value?.maxRunningRequests ?? profile?.maxRunningRequests ?? null;
+    const kvCapacityTokens = endpoint.kvCapacityTokens ?? value?.kvCapacityTokens ?? profile?.kvCapacityTokens ?? null;
     const kvBlockTokens = value?.kvBlockTokens ?? profile?.kvBlockTokens ?? null;
     this.#limits = {
       maxRunningRequests: maxRunningRequests ?? ASSUMED_LIMITS.maxRunningRequests,

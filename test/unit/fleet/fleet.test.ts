@@ -26,6 +26,21 @@ describe("the fleet", () => {
     assert.equal(fleet.byId("a:1"), null);
   });
 
+  it("takes the operator's word for limits that an engine does not publish, also when it changes", () => {
+    const { fleet, clock, replica } = readyFleet(["a:1"]);
+    const a = replica("a:1");
+    const assumed = () => fleet.conditions.list().some(({ key }) => key === "limits_assumed");
+    assert.equal(a.limits().basis, "assumed");
+    assert.ok(assumed());
+    const told = endpoint("a:1", { maxRunningRequests: 7, kvCapacityTokens: 1000 });
+    fleet.applyEndpoints("list", [told], clock.nowMs());
+    assert.equal(replica("a:1"), a);
+    assert.equal(a.limits().maxRunningRequests, 7);
+    assert.equal(a.limits().kvCapacityTokens, 1000);
+    assert.equal(a.limits().basis, "engine");
+    assert.ok(!assumed());
+  });
+
   it("keeps what it knows of a replica whose labels change, and nothing of one whose address does", () => {
     const { fleet, clock, replica } = readyFleet(["a:1", "b:1"]);
     const [a, b] = [replica("a:1"), replica("b:1")];
