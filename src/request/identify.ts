@@ -4,8 +4,9 @@ import { DIGEST_BEGIN, DIGEST_BYTES, DIGEST_END, MARK, NOTHING, type Prompt, typ
 import type { RequestShape } from "./requestShape.ts";
 
 /**
- * Bytes of canonical text per block, about 128 tokens of English. Smaller blocks waste less of a shared prefix (half a
- * block on average) and cost one index entry each; below 512 the hash itself slows down.
+ * Bytes of canonical text per block, about 128 tokens of English. Half a block of a shared prefix is lost on average,
+ * and each block costs an entry in the index. Hashing 220 KB in chunks of 512 was measured at 32 µs; chunks of 1024 save
+ * about 6 of them, chunks of 256 cost about 7 more and twice the entries.
  */
 export const CHUNK_BYTES = 512;
 /** Tokens per block where the prompt is token ids. */

@@ -68,13 +68,29 @@ describe("identity of a chat", () => {
 
   it("does not see white space in anything that a message may hold", () => {
     const json = fc.jsonValue({ maxDepth: 4 });
-    const message = fc.record({ role: fc.constantFrom("user", "tool", "x"), content: json, extra: json });
+    const part = fc.record({
+      type: fc.constantFrom("text", "image", "tool_result", "file"),
+      text: json,
+      content: json,
+    });
+    const content = fc.oneof(
+      json,
+      fc.array(
+        fc.oneof(
+          part,
+          part.map((inner) => ({ type: "document", content: [inner] })),
+        ),
+      ),
+    );
+    const message = fc.record({ role: fc.constantFrom("user", "tool", "x"), content, extra: json });
     fc.assert(
       fc.property(fc.array(message), json, json, (messages, tools, chat_template_kwargs) => {
         const body = { model: "a", messages: [...messages, user("x".repeat(600))], tools, chat_template_kwargs };
         const plain = identityOf(CHAT, JSON.stringify(body));
         const spaced = identityOf(CHAT, JSON.stringify(body, null, 1));
         assert.deepEqual(plain.hashes, spaced.hashes);
+        // The bytes that were counted are those that were hashed: no hash is left out.
+        assert.ok(!plain.hashes.includes(0n));
         assert.equal(plain.promptBytes, spaced.promptBytes);
       }),
       { numRuns: 500 },
@@ -226,6 +242,24 @@ describe("identity across APIs", () => {
     assert.ok(sharedBlocks(one, two) < one.hashes.length);
   });
 
+  it("reads documents with pictures in them", () => {
+    const document = (title: string, data: string): object => ({
+      model: "a",
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "document", title, source: { content: "x" }, content: [{ type: "image", source: { data } }] },
+            { type: "text", text: question },
+          ],
+        },
+      ],
+    });
+    const bodies = [document("one", "A"), document("two", "A"), document("one", "B")];
+    const hashes = bodies.flatMap((body) => [...identityOf("/v1/messages", body).hashes]);
+    assert.equal(new Set(hashes).size, hashes.length);
+  });
+
   it("exists for every kind of prompt", () => {
     const text = prose(2000);
     const bodies: [path: string, body: object][] = [
@@ -262,6 +296,7 @@ describe("identity across APIs", () => {
     for (const prompt of [[1, "x"], [1, -2], [1.5], [[1], "x"], [[1], [2.5]], [true], [null], ["x", 1]]) {
       assert.equal(reason(COMPLETIONS, { model: "a", prompt }), "malformed_prompt", JSON.stringify(prompt));
     }
+    assert.equal(identityOf(COMPLETIONS, '{"model":"a","prompt":[01]}').unhashable, "malformed_prompt");
     const form = Buffer.from('--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nw\r\n--x--\r\n');
     const shape = readRequest("POST", "/v1/audio/transcriptions", "multipart/form-data; boundary=x", form);
     assert.equal(identify(shape, form, options).unhashable, "unsupported_api");
