@@ -25,8 +25,8 @@ export interface HttpServerOptions {
   readonly admit: (head: HttpHead) => RouterError | null;
   /** Takes a whole request. It must end or destroy the answer, and must not throw. */
   readonly handle: (request: HttpRequest, downstream: Downstream) => void;
-  /** How a request that never reached `handle` is answered. */
-  readonly render: (error: RouterError) => HttpError;
+  /** How a request that never reached `handle` is answered. Null: its head was not even read. */
+  readonly render: (error: RouterError, head: HttpHead | null) => HttpError;
 }
 
 /**

@@ -207,7 +207,7 @@ export class ServerConnection implements MessageHandler, Deadline {
 
   /** Answers what is no acceptable request, and closes. */
   #refuse(error: RouterError): void {
-    const { status, headers, body } = this.#options.render(error);
+    const { status, headers, body } = this.#options.render(error, this.#head);
     const bytes = Buffer.from(body);
     const writer = this.#newWriter(this.#parser.method === "HEAD", false);
     this.#state = "answering";
