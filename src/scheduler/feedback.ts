@@ -129,9 +129,13 @@ export class Feedback {
     if (stepMs > 0) replica.latency.observeStep(Math.max(1, decodingSequences), decodeKvTokens, stepMs);
   }
 
-  #correctIndex({ prefix, request }: Placement, { cachedTokens }: Usage): void {
-    if (cachedTokens === null || request.identity.hashes.length === 0) return;
-    this.#fleet.index.correct(prefix, Math.floor(cachedTokens / request.identity.blockTokens));
+  #correctIndex({ prefix, request }: Placement, { cachedTokens, promptTokens }: Usage): void {
+    const { identity } = request;
+    if (cachedTokens === null || identity.hashes.length === 0) return;
+    // By share where lengths are estimates: a wrong number of bytes per token must not look like a shortfall.
+    const scale =
+      identity.approximate && promptTokens !== null && promptTokens > 0 ? identity.promptTokens / promptTokens : 1;
+    this.#fleet.index.correct(prefix, Math.floor((cachedTokens * scale) / identity.blockTokens));
   }
 
   #observeLengths({ request, reservation }: Placement, usage: Usage): void {
@@ -140,7 +144,7 @@ export class Feedback {
       const seen = usage.outputTokens ?? (reservation.outputTokens > 0 ? reservation.outputTokens : null);
       if (seen !== null) this.#fleet.outputLengths.observe(model, tenant, seen / reservation.sequences);
     }
-    if (usage.promptTokens !== null && usage.promptTokens > 0 && identity.unhashable === null)
+    if (usage.promptTokens !== null && usage.promptTokens > 0 && identity.approximate && identity.unhashable === null)
       this.#fleet.tokenDensity.observe(model, identity.promptBytes, usage.promptTokens);
   }
 

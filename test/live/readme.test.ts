@@ -69,7 +69,7 @@ async function serve(command: string): Promise<{ child: ChildProcess; url: strin
     while ((await fetch(`${adminUrl}/readyz`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
     return { child, url: url.replace("0.0.0.0", "127.0.0.1"), adminUrl };
   }
-  assert.fail(`serve ended: ${text}`);
+  return assert.fail(`serve ended: ${text}`);
 }
 
 async function shell(script: string): Promise<string> {
