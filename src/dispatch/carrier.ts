@@ -42,7 +42,7 @@ export class Carrier<P extends Placed, T> {
 
   /** The grace time is over: ends everything that is still in hand. */
   abortAll(): void {
-    for (const carriage of [...this.#active]) carriage.shutDown(shuttingDown());
+    for (let next = this.#active.at(-1); next !== undefined; next = this.#active.at(-1)) next.shutDown(shuttingDown());
   }
 
   #forget(carriage: Carriage<P, T>): void {
