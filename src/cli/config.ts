@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { configReference } from "#src/config/configDocs.ts";
 import { configJsonSchema } from "#src/config/jsonSchema.ts";
 import { loadConfig } from "#src/config/loadConfig.ts";
+import { checkConfig } from "#src/gateway/checkConfig.ts";
 
 export function configCommand(): Command {
   const command = new Command("config").description("check a configuration, or print what one may contain");
@@ -11,6 +12,7 @@ export function configCommand(): Command {
     .requiredOption("-c, --config <file>", "configuration file")
     .action(async ({ config: path }: { config: string }) => {
       const config = await loadConfig(path, process.env);
+      await checkConfig(config);
       console.log(`${path} is good: ${config.engines.length} engines listed, ${config.keys.length} client keys.`);
     });
   command

@@ -38,7 +38,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   const file = flags.config === undefined ? null : watched(flags.config, router);
   console.error(`kvasir listens on ${router.url}, admin on ${router.adminUrl ?? "no port"}`);
   await runUntilSignal({
-    reload: () => void file?.reload(),
+    reload: () => {
+      if (file === null) console.error("SIGHUP: there is no configuration file to load again");
+      else void file.reload();
+    },
     drain: () => router.drain(),
   });
   file?.close();

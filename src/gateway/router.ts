@@ -91,12 +91,14 @@ class Router implements RunningRouter {
   readonly #server: HttpServer;
   readonly #adminServer: HttpServer;
   readonly #tls: TlsMaterial;
+  readonly #startedWith: Config;
   #config: Config;
   #policies: Policies;
   #draining = false;
   #reloading: Promise<void> = Promise.resolve();
 
   constructor(config: Config, tls: TlsMaterial, options: RouterOptions) {
+    this.#startedWith = config;
     this.#config = config;
     this.#policies = new Policies(config);
     this.#tls = tls;
@@ -190,14 +192,15 @@ class Router implements RunningRouter {
   async #reload(config: Config): Promise<void> {
     const policies = new Policies(config, this.#policies);
     const nowMs = processClock.nowMs();
-    const waiting = restartKeys(this.#config, config);
+    const waiting = restartKeys(this.#startedWith, config);
     this.#policies = policies;
     this.#config = config;
     this.scheduler.configure(schedulerSettings(config, policies));
     this.#api.configure(gatewaySettings(config, nowMs, this.#api.clients));
     const { conditions } = this.fleet;
     conditions.clear("config_refused", null);
-    if (waiting.length > 0) {
+    if (waiting.length === 0) conditions.clear("restart_needed", null);
+    else {
       conditions.raise(
         "restart_needed",
         null,

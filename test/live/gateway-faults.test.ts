@@ -190,11 +190,15 @@ async function chatWith(url: string, signal: AbortSignal): Promise<void> {
 
 describe("a fleet that is full", () => {
   it("queues what it may, and refuses the rest with the time to come back", async () => {
-    const oneSlot = { maxRunning: 1, timeScale: 1, maxQueued: 0 };
+    const oneSlot = { maxRunning: 1, timeScale: 1, maxQueued: 1 };
     await using setup = await setUp([oneSlot], { limits: { queueRequests: 1 } });
     const abort = new AbortController();
-    const long = Array.from({ length: 2 }, () => chatWith(setup.url, abort.signal));
-    await until("one runs and one waits", () => setup.router.scheduler.depth.requests === 1);
+    const long = [chatWith(setup.url, abort.signal)];
+    await until("one runs", () => setup.engines[0]!.stats().running === 1);
+    long.push(chatWith(setup.url, abort.signal));
+    await until("one waits in the engine", () => setup.engines[0]!.stats().waiting === 1);
+    long.push(chatWith(setup.url, abort.signal));
+    await until("one waits in the router", () => setup.router.scheduler.depth.requests === 1);
     const refused = await chat(setup.url, {});
     assert.equal(refused.status, 429);
     assert.ok(Number(refused.headers.get("retry-after")) >= 1);

@@ -1,0 +1,11 @@
+import type { Config } from "#src/config/schema.ts";
+import { Policies } from "./policies.ts";
+import { configuredEndpoints } from "./sources.ts";
+import { readTlsFiles } from "./tlsFiles.ts";
+
+/** What the schema cannot see: options of policies, names of engines, files. Throws as starting a router would. */
+export async function checkConfig(config: Config): Promise<void> {
+  void new Policies(config);
+  configuredEndpoints(config);
+  await readTlsFiles(config);
+}
