@@ -51,3 +51,18 @@ function readEvents(reader: MsgpackReader, events: KvEvent[]): number {
   }
   return unreadable;
 }
+
+/** When the batch was published, without reading its events; 0 if that cannot be read. */
+export function readPublishedMs(payload: Uint8Array): number {
+  const reader = new MsgpackReader(payload);
+  try {
+    const isMap = reader.isMap();
+    for (let left = isMap ? reader.map() : reader.array(); left > 0; left--) {
+      if (!isMap || reader.name(BATCH_KEYS) === "ts") return reader.number() * 1000;
+      reader.skip();
+    }
+  } catch (caught) {
+    if (!(caught instanceof MalformedMessage)) throw caught;
+  }
+  return 0;
+}
