@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PRIORS } from "../hardware/stepTimes.ts";
 import { badEndpoint, defaultName, normalEngineUrl } from "./engineUrl.ts";
+import { KvEventsInput, toKvEventEndpoints } from "./kvEventsInput.ts";
 import type { EngineEndpoint } from "./replicaSpec.ts";
 
 const label = z.string().min(1).max(256).optional();
@@ -27,6 +28,7 @@ export const EndpointInput = z.strictObject({
     .string()
     .refine((prior) => PRIORS.has(prior), { message: `known are ${[...PRIORS.keys()].join(", ")}` })
     .nullish(),
+  kvEvents: KvEventsInput.nullable().optional(),
 });
 
 /** Reads an endpoint: a URL, or an object with `url` and more. Throws RouterError `invalid_request` that names the key. */
@@ -50,6 +52,7 @@ export function parseEndpoint(input: unknown): EngineEndpoint {
     prior: given.prior ?? null,
     ...(given.maxRunningRequests == null ? {} : { maxRunningRequests: given.maxRunningRequests }),
     ...(given.kvCapacityTokens == null ? {} : { kvCapacityTokens: given.kvCapacityTokens }),
+    ...(given.kvEvents === undefined ? {} : { kvEvents: given.kvEvents && toKvEventEndpoints(given.kvEvents) }),
   };
 }
 

@@ -13,6 +13,22 @@ export interface ReplicaLabels {
   readonly gpu?: string;
 }
 
+/** Where an engine publishes its KV events. */
+export interface KvEventEndpoints {
+  /**
+   * ZeroMQ address of the first data-parallel rank, e.g. `tcp://*:5557`; each further rank is on the next port. The
+   * host `*` stands for the engine's own. `pull`: TensorRT-LLM is asked for its events over HTTP, which takes them away
+   * from everybody else who asks.
+   */
+  readonly endpoint: string;
+  /** Where missed events are asked for; null: nowhere. */
+  readonly replayEndpoint: string | null;
+  /** Topics that begin so are subscribed to; empty: all. */
+  readonly topic: string;
+  /** The engine connects to `endpoint`, an address of the router, instead of the other way round. */
+  readonly bind?: boolean;
+}
+
 /** One engine endpoint as a discovery source names it, before anything was asked of it. */
 export interface EngineEndpoint {
   /** Origin, e.g. `http://10.0.0.1:8000` or `https://[fd00::1]:8000`. A path prefix is allowed. */
@@ -33,4 +49,6 @@ export interface EngineEndpoint {
   readonly kvCapacityTokens?: number;
   /** Key of the step-time priors, e.g. `qwen3-32b/h200_tp2`; null: the generic prior. */
   readonly prior: string | null;
+  /** Absent: ask the engine. Null: it publishes none. */
+  readonly kvEvents?: KvEventEndpoints | null;
 }

@@ -63,7 +63,7 @@ export interface KvEventBatch {
   /** The rank of the stream, which for an engine that is one rank of several is not the number it gives itself. */
   readonly rank: number;
   readonly seq: number;
-  /** On the engine's clock, since 1970. */
+  /** On the engine's clock, since 1970; 0: not told. */
   readonly publishedMs: number;
   readonly events: readonly KvEvent[];
   /** Events of this batch that could not be read. A removal may be among them, so the view is no longer sure. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { array, assert as assertAlways, constantFrom, integer, property } from "fast-check";
+import * as fc from "fast-check";
 import { FIRST_STATE } from "#src/engines/events/stream/streamState.ts";
 import { transition } from "#src/engines/events/stream/transition.ts";
 import { ACTIONS, StreamModel, type Action } from "./streamModel.ts";
@@ -182,10 +182,10 @@ describe("the life of an event stream", () => {
 
   for (const canReplay of [true, false]) {
     it(`never tells a broken history, and ends at the truth, ${canReplay ? "with" : "without"} replay`, () => {
-      assertAlways(
-        property(
-          array(constantFrom(...ACTIONS), { maxLength: 150, size: "max" }),
-          integer({ min: 1, max: 12 }),
+      fc.assert(
+        fc.property(
+          fc.array(fc.constantFrom(...ACTIONS), { maxLength: 150, size: "max" }),
+          fc.integer({ min: 1, max: 12 }),
           (actions, windowBatches) => {
             const model = new StreamModel({ canReplay, windowBatches });
             play(model, ...actions);
