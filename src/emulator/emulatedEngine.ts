@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EngineContext, EngineStats } from "./engineContext.ts";
 import { resolveOptions, type EmulatedEngineOptions, type ResolvedOptions } from "./engineOptions.ts";
+import { EventPublishers } from "./events/eventPublishers.ts";
 import { FaultSwitch, type Faults } from "./faults.ts";
 import { EngineServer } from "./http/engineServer.ts";
 import { Incarnation } from "./incarnation.ts";
@@ -16,6 +17,8 @@ export interface EmulatedEngine {
   readonly model: string;
   readonly options: ResolvedOptions;
   readonly faults: FaultSwitch;
+  /** Where its first rank publishes KV events, with a replay where there is one; null: nowhere. The same after a restart. */
+  readonly kvEvents: { readonly events: string; readonly replay: string | null; readonly topic: string } | null;
   stats(): EngineStats;
   /** A new process on the same port after `downMs`: connections cut, cache empty, counters zero, new start time. */
   restart(downMs?: number): Promise<void>;
@@ -25,7 +28,7 @@ export interface EmulatedEngine {
 /** Starts one engine; resolves when it listens. Many of them fit into one process. */
 export async function startEmulatedEngine(options: EmulatedEngineOptions = {}): Promise<EmulatedEngine> {
   const engine = new Engine(resolveOptions(options));
-  await engine.server.open();
+  await engine.start();
   return engine;
 }
 
@@ -36,6 +39,7 @@ class Engine implements EmulatedEngine, EngineContext {
   readonly log = new RecentEntries<RequestRecord>(LOGGED_REQUESTS);
   readonly received: RecentEntries<ReceivedRequest>;
   readonly fingerprint: string;
+  readonly #publishers: EventPublishers | null;
   incarnation: Incarnation;
   #incarnations = 1;
   #stopped = false;
@@ -44,8 +48,10 @@ class Engine implements EmulatedEngine, EngineContext {
     this.options = options;
     this.fingerprint = `vllm-${options.version}-${randomBytes(4).toString("hex")}`;
     this.received = new RecentEntries(options.keepReceived);
-    this.incarnation = new Incarnation(options);
     this.faults = new FaultSwitch((faults) => this.#apply(faults));
+    const { kvEvents, host, dataParallelRanks: ranks } = options;
+    this.#publishers = kvEvents === null ? null : new EventPublishers(kvEvents, { host, ranks, faults: this.faults });
+    this.incarnation = new Incarnation(options, this.#publishers);
     this.server = new EngineServer(this);
   }
 
@@ -62,12 +68,30 @@ class Engine implements EmulatedEngine, EngineContext {
     return `http://${host.includes(":") ? `[${host}]` : host}:${this.port}`;
   }
 
+  get kvEvents(): EmulatedEngine["kvEvents"] {
+    const publishers = this.#publishers;
+    if (publishers === null) return null;
+    return { events: publishers.events, replay: publishers.replay, topic: publishers.options.topic };
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#publishers?.open();
+      await this.server.open();
+    } catch (caught) {
+      this.#publishers?.close();
+      throw caught;
+    }
+  }
+
   async restart(downMs = 0): Promise<void> {
     this.incarnation.stop();
+    this.#publishers?.close();
     await this.server.close();
     if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
     if (this.#stopped) return;
-    this.incarnation = new Incarnation(this.options);
+    this.incarnation = new Incarnation(this.options, this.#publishers);
+    await this.#publishers?.open();
     this.incarnation.setSlowFactor(this.faults.current.slowFactor);
     this.#incarnations++;
     if (!this.faults.current.refuse) await this.server.open();
@@ -76,6 +100,7 @@ class Engine implements EmulatedEngine, EngineContext {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.incarnation.stop();
+    this.#publishers?.close();
     await this.server.close();
   }
 

@@ -12,6 +12,8 @@ export interface EngineContext {
   readonly log: RecentEntries<RequestRecord>;
   readonly received: RecentEntries<ReceivedRequest>;
   readonly fingerprint: string;
+  /** See `EmulatedEngine`. */
+  readonly kvEvents: { readonly events: string; readonly replay: string | null; readonly topic: string } | null;
   restart(downMs?: number): Promise<void>;
   stats(): EngineStats;
 }

@@ -1,10 +1,13 @@
 import type { Clock } from "#src/determinism/clock.ts";
 import type { Cancel, Timers } from "#src/determinism/timers.ts";
+import type { BlockContent } from "./events/cacheEvent.ts";
 import { EngineCore, type EngineCoreOptions, type StepOutcome } from "./scheduler/engineCore.ts";
 import type { Sequence, SequenceSpec } from "./scheduler/sequence.ts";
 
 /** Told what becomes of one sequence. Aborted ones are not heard of again. */
 export interface SequenceSink {
+  /** What its blocks hold, for an engine that publishes KV events. */
+  readonly content?: BlockContent;
   token(): void;
   finished(): void;
 }
@@ -26,6 +29,7 @@ export class EngineLoop {
   readonly #timeScale: number;
   readonly #clock: Clock;
   readonly #timers: Timers;
+  readonly #onBegin: () => void;
   readonly #onStep: (outcome: StepOutcome<SequenceSink>) => void;
   #outcome: StepOutcome<SequenceSink> | null = null;
   #dueMs = 0;
@@ -38,6 +42,8 @@ export class EngineLoop {
       readonly timeScale: number;
       readonly clock: Clock;
       readonly timers: Timers;
+      /** Called when a step has begun: what it stores and evicts is settled then. */
+      readonly onBegin?: () => void;
       /** Called as a step's results are delivered, before the sinks are. */
       readonly onStep?: (outcome: StepOutcome<SequenceSink>) => void;
     },
@@ -46,6 +52,7 @@ export class EngineLoop {
     this.#timeScale = environment.timeScale;
     this.#clock = environment.clock;
     this.#timers = environment.timers;
+    this.#onBegin = environment.onBegin ?? (() => {});
     this.#onStep = environment.onStep ?? (() => {});
   }
 
@@ -77,6 +84,7 @@ export class EngineLoop {
 
   #begin(atMs: number): void {
     const outcome = this.core.step(atMs);
+    this.#onBegin();
     this.#outcome = outcome.tokens === 0 ? null : outcome;
     this.#dueMs = atMs + outcome.durationMs;
   }

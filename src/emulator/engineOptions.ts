@@ -1,4 +1,5 @@
 import { hardwareFor } from "./kvCapacity.ts";
+import { DEFAULT_KV_EVENTS, type KvEventOptions, type ResolvedKvEventOptions } from "./events/eventOptions.ts";
 import type { StepTimes } from "#src/hardware/stepTimes.ts";
 import type { AnswerLength } from "./tokens/outputLength.ts";
 
@@ -35,11 +36,20 @@ export interface EmulatedEngineOptions {
   /** After so long without a request the engine closes a connection (uvicorn: 5 s). */
   readonly keepAliveMs?: number;
   readonly version?: string;
+  /** Publishes KV events; null (default): none, as vLLM by default. */
+  readonly kvEvents?: KvEventOptions | null;
+  /** Whether `usage` tells cached tokens (vLLM's `--enable-prompt-tokens-details`). */
+  readonly reportsCachedTokens?: boolean;
+  /** As `cache_config_info` names it (vLLM's `--prefix-caching-hash-algo`). */
+  readonly hashAlgorithm?: string;
+  /** Where block hashes start (`PYTHONHASHSEED`): engines with different seeds have different hashes for equal blocks. */
+  readonly hashSeed?: number;
   /** How many of the latest requests to keep whole, for tests of what reaches an engine. */
   readonly keepReceived?: number;
 }
 
 export interface ResolvedOptions extends Required<EmulatedEngineOptions> {
+  readonly kvEvents: ResolvedKvEventOptions | null;
   /** Key of the table entry that gives times and memory; null: the pair is not in it, llama-3.1-8b on one H100 stands in. */
   readonly prior: string | null;
 }
@@ -65,6 +75,10 @@ export const defaultOptions = Object.freeze({
   maxQueued: null,
   keepAliveMs: 5000,
   version: "0.32.0",
+  kvEvents: null,
+  reportsCachedTokens: true,
+  hashAlgorithm: "sha256",
+  hashSeed: 0,
   keepReceived: 0,
 }) satisfies EmulatedEngineOptions;
 
@@ -75,6 +89,7 @@ export function resolveOptions(options: EmulatedEngineOptions): ResolvedOptions 
   const kvTokens = kvBlocks * chosen.blockTokens;
   return Object.freeze({
     ...chosen,
+    kvEvents: chosen.kvEvents === null ? null : { ...DEFAULT_KV_EVENTS, ...chosen.kvEvents },
     kvTokens,
     maxModelTokens: Math.min(chosen.maxModelTokens ?? hardware.contextTokens, kvTokens),
     times: chosen.times ?? hardware.times,

@@ -26,6 +26,22 @@ export const FaultSettings = z.strictObject({
   healthDelayMs: z.number().min(0).default(0),
   /** Metrics that are not published, by name without suffix, e.g. `vllm:num_requests_running`. */
   missingMetrics: z.array(z.string()).default([]),
+  /** So many of the next batches of KV events are not sent. A replay still has them. */
+  dropKvBatches: z.int().min(0).default(0),
+  /** So many of the next batches are lost for good: their numbers are taken, and no replay has them. */
+  loseKvBatches: z.int().min(0).default(0),
+  /** So many of the next batches are sent twice. */
+  duplicateKvBatches: z.int().min(0).default(0),
+  /** Batches of KV events leave this late (real time). */
+  delayKvBatchesMs: z.number().min(0).default(0),
+  /** Who asks for a replay gets no answer. */
+  kvReplaySilent: z.boolean().default(false),
+  /** The engine's clock is ahead by so much: its `Date`, its start time, the times of its events. */
+  clockSkewMs: z.number().default(0),
+  /** The engine sleeps: its metrics say so, and requests are not answered. */
+  asleep: z.boolean().default(false),
+  /** `/tokenize` gives other ids than the model uses, as another tokenizer would. */
+  otherTokenizer: z.boolean().default(false),
   /** The faults of requests hit only so many more requests; null: every one. */
   requestsLeft: z.int().min(0).nullable().default(null),
 });
@@ -39,6 +55,12 @@ export const NO_FAULTS: Faults = Object.freeze(FaultSettings.parse({}));
 export type RequestFaults = Pick<Faults, "hang" | "error" | "dieAfterTokens" | "stallAfterTokens">;
 
 const NO_REQUEST_FAULTS: RequestFaults = { hang: null, error: null, dieAfterTokens: null, stallAfterTokens: null };
+
+const KV_FATES = [
+  ["dropKvBatches", "drop"],
+  ["loseKvBatches", "lose"],
+  ["duplicateKvBatches", "duplicate"],
+] as const;
 
 /** The current faults of one engine. */
 export class FaultSwitch {
@@ -64,9 +86,21 @@ export class FaultSwitch {
     await this.#apply(this.#faults);
   }
 
+  /** What becomes of the next batch of KV events; counts it. */
+  nextKvBatch(): "send" | "drop" | "lose" | "duplicate" {
+    for (const [fault, fate] of KV_FATES) {
+      const left = this.#faults[fault];
+      if (left === 0) continue;
+      this.#faults = { ...this.#faults, [fault]: left - 1 };
+      return fate;
+    }
+    return "send";
+  }
+
   /** What the next request suffers; counts it against `requestsLeft`. */
   nextRequest(): RequestFaults {
-    const { requestsLeft } = this.#faults;
+    const { requestsLeft, asleep } = this.#faults;
+    if (asleep) return { ...NO_REQUEST_FAULTS, hang: "requests" };
     if (requestsLeft === 0) return NO_REQUEST_FAULTS;
     if (requestsLeft !== null) this.#faults = { ...this.#faults, requestsLeft: requestsLeft - 1 };
     return this.#faults;

@@ -2,6 +2,7 @@ import { blockHashes, textSeed, tokensSeed } from "./tokens/blockHashes.ts";
 import { drawAnswerTokens } from "./tokens/outputLength.ts";
 import { pseudoText, pseudoToken } from "./tokens/pseudoText.ts";
 import { TokenBuffer } from "./tokens/tokenBuffer.ts";
+import type { BlockContent } from "./events/cacheEvent.ts";
 import type { EngineLoop, RunningSequence, SequenceSink } from "./engineLoop.ts";
 import type { ResolvedOptions } from "./engineOptions.ts";
 import type { RequestPhase } from "./requestLog.ts";
@@ -88,6 +89,7 @@ interface AnswerPlan {
 export class Generation {
   readonly choices: readonly Choice[];
   readonly promptTokens: number;
+  readonly reportsCachedTokens: boolean;
   readonly #loop: EngineLoop;
   readonly #sequences: readonly RunningSequence[];
   readonly #listener: GenerationListener;
@@ -98,20 +100,27 @@ export class Generation {
   constructor(loop: EngineLoop, options: ResolvedOptions, request: GenerationRequest, listener: GenerationListener) {
     this.#loop = loop;
     this.#listener = listener;
+    this.reportsCachedTokens = options.reportsCachedTokens;
     this.#choicesPerPrompt = request.choicesPerPrompt;
     this.choices = planChoices(options, request);
     this.promptTokens = request.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
     this.#open = this.choices.length;
     this.#sequences = loop.submit(
-      this.choices.map((choice) => ({
-        promptTokens: choice.prompt.length,
-        outputTokens: choice.plannedTokens,
-        hashes: blockHashes(choice.allTokens(), options.blockTokens, request),
-        adapter: request.adapter,
-        priority: request.priority,
-        readsCache: request.readsCache,
-        owner: this.#sinkOf(choice),
-      })),
+      this.choices.map((choice) => {
+        const tokens = choice.allTokens();
+        return {
+          promptTokens: choice.prompt.length,
+          outputTokens: choice.plannedTokens,
+          hashes: blockHashes(tokens, options.blockTokens, { ...request, hashSeed: options.hashSeed }),
+          adapter: request.adapter,
+          priority: request.priority,
+          readsCache: request.readsCache,
+          owner: this.#sinkOf(
+            choice,
+            options.kvEvents === null ? null : { tokens, adapter: request.adapter, salt: request.salt },
+          ),
+        };
+      }),
     );
   }
 
@@ -144,8 +153,9 @@ export class Generation {
     return true;
   }
 
-  #sinkOf(choice: Choice): SequenceSink {
+  #sinkOf(choice: Choice, content: BlockContent | null): SequenceSink {
     return {
+      ...(content === null ? {} : { content }),
       token: () => {
         if (this.#ended) return;
         choice.tokens++;

@@ -2,6 +2,8 @@ import { processClock } from "#src/determinism/clock.ts";
 import { processTimers } from "#src/determinism/timers.ts";
 import { EngineLoop } from "./engineLoop.ts";
 import type { ResolvedOptions } from "./engineOptions.ts";
+import { CacheRecorder } from "./events/cacheRecorder.ts";
+import type { EventPublishers } from "./events/eventPublishers.ts";
 import { EngineHistograms } from "./metrics/engineHistograms.ts";
 
 /** One data-parallel rank: a scheduler with memory of its own. */
@@ -23,9 +25,9 @@ export class Incarnation {
   /** Set when the process is gone: what was open then did not fail by its client. */
   stopped = false;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedOptions, publishers: EventPublishers | null) {
     this.adapters = new Map(options.adapters.map((name) => [name, `adapters/${name}`]));
-    this.ranks = Array.from({ length: options.dataParallelRanks }, () => startRank(options));
+    this.ranks = Array.from({ length: options.dataParallelRanks }, (_, rank) => startRank(options, rank, publishers));
   }
 
   /** The rank with the least to do, as vLLM's own balancer chooses. */
@@ -56,7 +58,8 @@ export class Incarnation {
   }
 }
 
-function startRank(options: ResolvedOptions): Rank {
+function startRank(options: ResolvedOptions, rank: number, publishers: EventPublishers | null): Rank {
+  const recorder = publishers === null ? null : new CacheRecorder(options.blockTokens);
   const histograms = new EngineHistograms(options.timeScale);
   const loop = new EngineLoop(
     {
@@ -69,12 +72,17 @@ function startRank(options: ResolvedOptions): Rank {
       prefixCaching: options.prefixCaching,
       maxResidentAdapters: options.maxResidentAdapters,
       adapterLoadMs: options.adapterLoadMs,
+      ...(recorder === null ? {} : { cacheListener: recorder }),
     },
     {
       timeScale: options.timeScale,
       clock: processClock,
       timers: processTimers,
-      onStep: (outcome) => histograms.observe(outcome),
+      onBegin: () => recorder?.seal(),
+      onStep: (outcome) => {
+        histograms.observe(outcome);
+        if (recorder !== null) publishers?.publish(rank, recorder.take());
+      },
     },
   );
   return { loop, histograms };

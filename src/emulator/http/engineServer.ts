@@ -53,12 +53,14 @@ export class EngineServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = "/"] = (request.url ?? "/").split("?");
+    const [path = "/", query] = (request.url ?? "/").split("?");
     const method = request.method ?? "GET";
     // uvicorn sends neither Connection nor Keep-Alive.
     response.removeHeader("connection");
     response.setHeader("server", "uvicorn");
     response.setHeader("vary", "Origin");
+    const { clockSkewMs } = this.#context.faults.current;
+    if (clockSkewMs !== 0) response.setHeader("date", new Date(Date.now() + clockSkewMs).toUTCString());
     const body = await collectBody(request);
     if (body === null) return;
     this.#context.received.add({ method, path, headers: { ...request.headers }, body });
@@ -67,7 +69,8 @@ export class EngineServer {
     const header = request.headers["x-request-id"];
     const requestId = typeof header === "string" && header !== "" ? header : randomBytes(8).toString("hex");
     const faults = this.#faultsFor(found.kind ?? "control");
-    const exchange = new Exchange({ request, response, path, body, requestId }, this.#context, faults);
+    const message = { request, response, path, query: new URLSearchParams(query), body, requestId };
+    const exchange = new Exchange(message, this.#context, faults);
     if (faults.hang !== null) {
       response.once("close", () => this.#logUnanswered(requestId, path));
       return;

@@ -11,6 +11,7 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly body: Buffer;
   readonly context: EngineContext;
   /** As sent in `X-Request-Id`, else made up. */
@@ -19,13 +20,21 @@ export class Exchange {
   readonly #faults: RequestFaults;
 
   constructor(
-    message: { request: IncomingMessage; response: ServerResponse; path: string; body: Buffer; requestId: string },
+    message: {
+      request: IncomingMessage;
+      response: ServerResponse;
+      path: string;
+      query: URLSearchParams;
+      body: Buffer;
+      requestId: string;
+    },
     context: EngineContext,
     faults: RequestFaults,
   ) {
     this.request = message.request;
     this.response = message.response;
     this.path = message.path;
+    this.query = message.query;
     this.body = message.body;
     this.requestId = message.requestId;
     this.context = context;

@@ -38,6 +38,7 @@ const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
   "POST /ping": info.answerPing,
   "GET /version": info.answerVersion,
   "GET /load": info.answerLoad,
+  "GET /is_sleeping": info.answerIsSleeping,
   "GET /server_info": info.answerServerInfo,
   "GET /metrics": info.answerMetrics,
   "GET /v1/models": info.answerModels,

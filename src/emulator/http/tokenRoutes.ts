@@ -10,10 +10,11 @@ export function answerTokenize(exchange: Exchange): void {
   const body = exchange.json();
   exchange.adapterOf(body);
   const prompt = stringField(body, "prompt");
-  const tokens =
+  const own =
     prompt === null
       ? renderChat(readMessages(body), body["tools"], body["add_generation_prompt"] !== false)
       : tokenizeText(prompt);
+  const tokens = exchange.context.faults.current.otherTokenizer ? own.map((token) => token + 1) : own;
   exchange.answerJson({
     count: tokens.length,
     max_model_len: exchange.context.options.maxModelTokens,

@@ -4,17 +4,16 @@ import type { Generation } from "../generation.ts";
 export function unaryUsage(generation: Generation, createdCacheTokens: 0 | null): Record<string, unknown> {
   return {
     ...tokenCounts(generation),
-    prompt_tokens_details: {
-      cached_tokens: generation.cachedTokens,
-      created_cache_tokens: createdCacheTokens,
-      multimodal_tokens: null,
-    },
+    prompt_tokens_details: generation.reportsCachedTokens
+      ? { cached_tokens: generation.cachedTokens, created_cache_tokens: createdCacheTokens, multimodal_tokens: null }
+      : null,
     completion_tokens_details: null,
   };
 }
 
 /** Usage as the last chunk of a stream carries it. */
 export function streamUsage(generation: Generation, kind: "chat" | "completion"): Record<string, unknown> {
+  if (!generation.reportsCachedTokens) return tokenCounts(generation);
   const cached = { cached_tokens: generation.cachedTokens };
   return {
     ...tokenCounts(generation),

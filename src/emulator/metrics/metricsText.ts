@@ -1,14 +1,19 @@
 import type { ResolvedOptions } from "../engineOptions.ts";
+import type { Faults } from "../faults.ts";
 import type { Incarnation, Rank } from "../incarnation.ts";
 import { pythonFloat } from "../pythonFloat.ts";
 import type { Histogram } from "./histogram.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** vLLM's `/metrics`. Names in `missing` (without suffix) are left out. */
-export function metricsText(engine: Incarnation, options: ResolvedOptions, missing: readonly string[]): string {
-  const page = new MetricsPage(new Set(missing));
-  page.family("process_start_time_seconds", "gauge", [[{}, engine.startedAtSeconds]]);
+/** vLLM's `/metrics`. Names in `missingMetrics` (without suffix) are left out. */
+export function metricsText(
+  engine: Incarnation,
+  options: ResolvedOptions,
+  { missingMetrics, clockSkewMs, asleep }: Faults,
+): string {
+  const page = new MetricsPage(new Set(missingMetrics));
+  page.family("process_start_time_seconds", "gauge", [[{}, engine.startedAtSeconds + clockSkewMs / 1000]]);
   page.family("process_resident_memory_bytes", "gauge", [[{}, process.memoryUsage.rss()]]);
   const perRank = (value: (rank: Rank) => number, extra: Labels = {}): [Labels, number][] =>
     engine.ranks.map((rank, index) => [{ engine: String(index), model_name: options.model, ...extra }, value(rank)]);
@@ -28,8 +33,8 @@ export function metricsText(engine: Incarnation, options: ResolvedOptions, missi
     ...perRank(() => 0, { reason: "deferred" }),
   ]);
   page.family("vllm:engine_sleep_state", "gauge", [
-    ...perRank(() => 1, { sleep_state: "awake" }),
-    ...perRank(() => 0, { sleep_state: "weights_offloaded" }),
+    ...perRank(() => (asleep ? 0 : 1), { sleep_state: "awake" }),
+    ...perRank(() => (asleep ? 1 : 0), { sleep_state: "weights_offloaded" }),
     ...perRank(() => 0, { sleep_state: "discard_all" }),
   ]);
   page.family(
@@ -156,7 +161,7 @@ function cacheConfig(engine: Incarnation, options: ResolvedOptions): [Labels, nu
       num_cpu_blocks: "None",
       num_gpu_blocks: String(options.kvTokens / options.blockTokens),
       num_gpu_blocks_override: "None",
-      prefix_caching_hash_algo: "sha256",
+      prefix_caching_hash_algo: options.hashAlgorithm,
       sliding_window: "None",
     },
     1,

@@ -1,9 +1,12 @@
 import { HashIndex } from "./hashIndex.ts";
 
-/** Told what enters and leaves the prefix cache, in order. Engines publish this as KV events. */
+/**
+ * Told what enters and leaves the prefix cache, in order. Engines publish this as KV events. A hash can be stored several
+ * times, for equal blocks that were computed apart, and is then removed as often.
+ */
 export interface CacheListener {
-  /** Block `blockIndex` of the sequence whose owner is given became findable. */
-  stored(owner: unknown, blockIndex: number, hash: bigint): void;
+  /** Blocks `from` to `to` (exclusive) of a sequence, whose chain of hashes and owner are given, became findable. */
+  stored(owner: unknown, chain: BigUint64Array, from: number, to: number): void;
   removed(hash: bigint): void;
   cleared(): void;
 }
@@ -69,11 +72,9 @@ export class BlockPool {
     return block;
   }
 
-  /** Makes a held block findable, unless another block already stands for this hash. */
-  publish(block: number, low: number, high: number, owner: unknown, blockIndex: number): void {
-    if (this.#index.has(block) || this.#index.find(low, high) !== -1) return;
+  /** Makes a held block findable. Where another block has this hash already, that one goes on being found first. */
+  publish(block: number, low: number, high: number): void {
     this.#index.add(block, low, high);
-    this.#listener?.stored(owner, blockIndex, this.#index.hashOf(block));
   }
 
   /**

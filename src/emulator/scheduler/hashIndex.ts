@@ -1,6 +1,7 @@
 /**
  * Finds a block by its 64-bit hash: open addressing over typed arrays, as a `Map` keyed by bigint would allocate on
- * every look-up, and there is one for each block of each prompt. Holds at most one block per hash.
+ * every look-up, and there is one for each block of each prompt. Of several blocks with one hash it finds the first that
+ * came.
  */
 export class HashIndex {
   readonly #slots: Int32Array;
@@ -19,7 +20,7 @@ export class HashIndex {
     this.#held = new Uint8Array(blocks);
   }
 
-  /** The block with this hash, or -1. */
+  /** The first block with this hash, or -1. */
   find(low: number, high: number): number {
     for (let slot = this.#home(low, high); ; slot = (slot + 1) & this.#mask) {
       const block = this.#slots[slot] ?? -1;
@@ -36,7 +37,7 @@ export class HashIndex {
     return (BigInt(this.#high[block] ?? 0) << 32n) | BigInt(this.#low[block] ?? 0);
   }
 
-  /** The block must not be held, nor its hash. */
+  /** The block must not be held. */
   add(block: number, low: number, high: number): void {
     this.#low[block] = low;
     this.#high[block] = high;
@@ -46,7 +47,7 @@ export class HashIndex {
     this.#slots[slot] = block;
   }
 
-  /** Removes a block that is held, closing the gap so that no probe ends early. */
+  /** Removes a block that is held, closing the gap so that no probe ends early. Equal hashes keep their order. */
   remove(block: number): void {
     this.#held[block] = 0;
     let gap = this.#homeOf(block);

@@ -11,6 +11,7 @@ export interface KvMemoryOptions {
 /** Gives sequences their KV blocks, cached ones first, and takes them back. */
 export class KvMemory<Owner> {
   readonly #pool: BlockPool;
+  readonly #listener: CacheListener | null;
   readonly #blockTokens: number;
   readonly #prefixCaching: boolean;
   /** The sequence that did not fit last time, and the free blocks it needs: no use in looking its prefix up before. */
@@ -18,7 +19,8 @@ export class KvMemory<Owner> {
   #refusedNeeds = 0;
 
   constructor(options: KvMemoryOptions) {
-    this.#pool = new BlockPool(options.kvBlocks, options.cacheListener ?? null);
+    this.#listener = options.cacheListener ?? null;
+    this.#pool = new BlockPool(options.kvBlocks, this.#listener);
     this.#blockTokens = options.blockTokens;
     this.#prefixCaching = options.prefixCaching;
   }
@@ -79,12 +81,17 @@ export class KvMemory<Owner> {
     if (!this.#prefixCaching) return true;
     // Published with the step that computes them, so that a sibling in the same step already finds them.
     const full = Math.min(Math.floor(tokens / this.#blockTokens), sequence.hashWords.length / 2);
-    for (let at = sequence.publishedBlocks; at < full; at++) {
-      const low = sequence.hashWords[at * 2] ?? 0;
-      const high = sequence.hashWords[at * 2 + 1] ?? 0;
-      this.#pool.publish(sequence.blocks[at] ?? 0, low, high, sequence.owner, at);
+    const first = sequence.publishedBlocks;
+    if (first >= full) return true;
+    for (let at = first; at < full; at++) {
+      this.#pool.publish(
+        sequence.blocks[at] ?? 0,
+        sequence.hashWords[at * 2] ?? 0,
+        sequence.hashWords[at * 2 + 1] ?? 0,
+      );
     }
-    sequence.publishedBlocks = Math.max(sequence.publishedBlocks, full);
+    sequence.publishedBlocks = full;
+    this.#listener?.stored(sequence.owner, sequence.hashes, first, full);
     return true;
   }
 

@@ -31,7 +31,8 @@ export class Sequence<Owner> {
   readonly arrivedMs: number;
   /** Order of submission; breaks ties of priority. */
   readonly number: number;
-  /** Low and high word of each hash, alternating. */
+  readonly hashes: BigUint64Array;
+  /** The same memory: low and high word of each hash, alternating. */
   readonly hashWords: Uint32Array;
 
   state: SequenceState = "waiting";
@@ -67,6 +68,7 @@ export class Sequence<Owner> {
     this.readsCache = spec.readsCache;
     this.number = number;
     this.arrivedMs = arrivedMs;
+    this.hashes = spec.hashes;
     this.hashWords = new Uint32Array(spec.hashes.buffer, spec.hashes.byteOffset, spec.hashes.length * 2);
     this.blocks = new Int32Array(Math.ceil((spec.promptTokens + 1) / blockTokens));
   }

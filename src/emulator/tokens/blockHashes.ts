@@ -2,6 +2,7 @@
 export interface ChainSeed {
   readonly adapter: string | null;
   readonly salt: string | null;
+  readonly hashSeed?: number;
 }
 
 /**
@@ -43,7 +44,7 @@ export function textSeed(text: string, start = 0): number {
 }
 
 function seedWord(seed: ChainSeed, start: number): number {
-  return textSeed(`${seed.adapter ?? ""}\u0000${seed.salt ?? ""}`, start);
+  return textSeed(`${seed.adapter ?? ""}\u0000${seed.salt ?? ""}`, start ^ (seed.hashSeed ?? 0));
 }
 
 function absorb(hash: number, word: number): number {

@@ -88,29 +88,61 @@ describe("the prefix cache", () => {
   });
 
   it("tells of every block that comes and goes, so that a listener knows what it holds", () => {
-    const held = new Set<bigint>();
+    const copies = new Map<bigint, number>();
     let stored = 0;
     const cacheListener: CacheListener = {
-      stored: (_owner, _block, hash) => {
-        assert.ok(!held.has(hash));
-        held.add(hash);
-        stored++;
+      stored: (_owner, chain, from, to) => {
+        for (const hash of chain.subarray(from, to)) copies.set(hash, (copies.get(hash) ?? 0) + 1);
+        stored += to - from;
       },
-      removed: (hash) => assert.ok(held.delete(hash)),
-      cleared: () => held.clear(),
+      removed: (hash) => {
+        const left = (copies.get(hash) ?? 0) - 1;
+        assert.ok(left >= 0);
+        if (left === 0) copies.delete(hash);
+        else copies.set(hash, left);
+      },
+      cleared: () => copies.clear(),
     };
     const core = smallEngine({ kvBlocks: 12, cacheListener });
     for (let at = 0; at < 30; at++) core.submit(spec(String(at), 17, 4, { hashes: hashes(5, at % 6, 3, at) }), 0);
     runToEnd(core);
-    assert.ok(stored > held.size && held.size > 0);
+    assert.ok(stored > copies.size && copies.size > 0);
     // What the listener holds is what a request finds.
     const chain = hashes(5, 5, 3, 29);
-    const missing = chain.findIndex((hash) => !held.has(hash));
+    const missing = chain.findIndex((hash) => !copies.has(hash));
     const probe = core.submit(spec("probe", 21, 0, { hashes: chain }), 0);
     core.step(0);
     assert.equal(probe.cachedTokens, (missing === -1 ? 5 : missing) * 4);
     assert.ok(probe.cachedTokens > 0);
     assert.equal(core.clearCache(), true);
-    assert.equal(held.size, 0);
+    assert.equal(copies.size, 0);
+  });
+
+  it("stores an equal block again where it is computed again, and removes each copy", () => {
+    const told: string[] = [];
+    const cacheListener: CacheListener = {
+      stored: (_owner, _chain, from, to) => void told.push(`stored ${from}..${to}`),
+      removed: (hash) => void told.push(`removed ${chain.indexOf(hash)}`),
+      cleared: () => {},
+    };
+    const chain = hashes(2, 1);
+    const core = smallEngine({ kvBlocks: 4, cacheListener });
+    const ask = (owner: string, readsCache = true): number => {
+      const sequence = core.submit(spec(owner, 8, 1, { hashes: chain, readsCache }), 0);
+      runToEnd(core);
+      return sequence.cachedTokens;
+    };
+    // The last block of a full hit is computed again, so that there is something to sample from.
+    assert.deepEqual([ask("a"), ask("b")], [0, 4]);
+    assert.deepEqual(told.splice(0), ["stored 0..2", "stored 1..2"]);
+    // One block is free; what it takes besides is the oldest copy of the last block.
+    assert.equal(ask("c", false), 0);
+    assert.deepEqual(told.splice(0), ["removed 1", "stored 0..2"]);
+    // Whoever asks next finds one copy, and the last one goes when all memory is taken.
+    assert.equal(ask("d"), 4);
+    assert.deepEqual(told.splice(0), ["removed 1", "stored 1..2"]);
+    core.submit(spec("other", 16, 0, { hashes: hashes(4, 2) }), 0);
+    runToEnd(core);
+    assert.deepEqual(told.sort(), ["removed 0", "removed 0", "removed 1", "removed 1", "stored 0..4"]);
   });
 });
