@@ -49,7 +49,12 @@ export async function setUp(
       await Promise.all(engines.map((engine) => engine.stop()));
     },
   };
-  if (ready > 0) await until(`${ready} replicas are ready`, () => routable(router) >= ready);
+  try {
+    if (ready > 0) await until(`${ready} replicas are ready`, () => routable(router) >= ready);
+  } catch (caught) {
+    await setup[Symbol.asyncDispose]();
+    throw caught;
+  }
   return setup;
 }
 
