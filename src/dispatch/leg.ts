@@ -158,7 +158,8 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
   }
 
   onBody(bytes: Buffer, start: number, end: number): void {
-    if (this.#phase !== "streaming") return;
+    // A paused connection may deliver yet: TLS has decrypted more than it has handed over.
+    if (this.#phase !== "streaming" && this.#phase !== "paused") return;
     const { downstream, clock } = this.#options;
     const nowMs = clock.nowMs();
     if (this.stream === null) (this.#tail ??= new BodyTail()).append(bytes, start, end);
@@ -174,8 +175,9 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       if (this.status !== 0) this.#refused();
       return true;
     }
-    if (this.#phase !== "streaming") return false;
     const { downstream, limits } = this.#options;
+    if (this.#phase === "paused") downstream.flush();
+    if (this.#phase !== "streaming") return false;
     const waiting = this.stream !== null && Number.isNaN(this.stream.firstTokenMs);
     if (!waiting) this.#limit(this.lastByteMs, limits.idleMs);
     if (downstream.flush()) return true;

@@ -232,7 +232,7 @@ export class Rig {
       deadlines: this.deadlines,
       admit: () => null,
       render: (error) => toHttpError(error, "-"),
-      handle: (request, downstream) => void this.#handle(request, downstream),
+      handle: (request, downstream) => this.#handle(request, downstream),
       ...options.server,
     });
   }
