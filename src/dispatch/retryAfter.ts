@@ -11,6 +11,6 @@ export function retryAfterMs(headers: HeaderList, nowEpochMs: number): number | 
   const value = headerValue(headers, "retry-after");
   if (value === null) return null;
   if (/^\d{1,6}(?:\.\d+)?$/u.test(value)) return Number(value) * 1000;
-  const dateMs = Date.parse(value);
+  const dateMs = value.endsWith("GMT") ? Date.parse(value) : Number.NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowEpochMs);
 }
