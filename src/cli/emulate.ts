@@ -1,5 +1,7 @@
 import { Option, type Command } from "commander";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
+import { EVENT_FORMS, type EventFormName } from "#src/emulator/events/eventForm.ts";
+import { DEFAULT_KV_EVENTS } from "#src/emulator/events/eventOptions.ts";
 import { defaultOptions, type EmulatedEngineOptions } from "#src/emulator/engineOptions.ts";
 import { integer, positive } from "./flagValues.ts";
 
@@ -21,6 +23,12 @@ interface EmulateFlags {
   readonly dataParallelSize: number;
   readonly prefixCaching: boolean;
   readonly answerTokens: number;
+  readonly kvEventsPort?: number;
+  readonly kvReplayPort?: number;
+  readonly kvReplay: boolean;
+  readonly kvTopic: string;
+  readonly kvBufferSteps: number;
+  readonly kvForm: EventFormName;
   readonly priority: boolean;
 }
 
@@ -58,15 +66,39 @@ export function emulateCommand(program: Command): void {
       integer(1, 1_000_000),
       defaults.answerLength.medianTokens,
     )
+    .option(
+      "--kv-events-port <port>",
+      "publish KV events from this port on, one for each rank; 0: any",
+      integer(0, 65_535),
+    )
+    .option("--kv-replay-port <port>", "port of the first replay; default: behind the event ports", integer(0, 65_535))
+    .option("--no-kv-replay", "publish KV events without a replay")
+    .option("--kv-topic <topic>", "topic of KV events", DEFAULT_KV_EVENTS.topic)
+    .option(
+      "--kv-buffer-steps <n>",
+      "batches of KV events to repeat",
+      integer(0, 1_000_000),
+      DEFAULT_KV_EVENTS.bufferSteps,
+    )
+    .addOption(
+      new Option("--kv-form <form>", "whose KV events they look like")
+        .choices(Object.keys(EVENT_FORMS))
+        .default(DEFAULT_KV_EVENTS.form),
+    )
     .action(async (flags: EmulateFlags) => {
       const engines = await startEngines(flags);
-      for (const engine of engines) console.log(`ready ${engine.url} ${engine.model}`);
+      for (const engine of engines) console.log(readyLine(engine));
       console.log(
         `\n${hardwareLine(engines)}\nFaults: curl -X POST ${engines[0]?.url}/emulator/faults -d '{"slowFactor": 4}'   Stop: Ctrl-C`,
       );
       await stopSignal();
       await Promise.all(engines.map((engine) => engine.stop()));
     });
+}
+
+function readyLine({ url, model, kvEvents }: EmulatedEngine): string {
+  if (kvEvents === null) return `ready ${url} ${model}`;
+  return `ready ${url} ${model} events=${kvEvents.events} replay=${kvEvents.replay ?? "none"}`;
 }
 
 function hardwareLine([engine]: readonly EmulatedEngine[]): string {
@@ -79,9 +111,7 @@ function hardwareLine([engine]: readonly EmulatedEngine[]): string {
 /** Starts all or none. */
 async function startEngines(flags: EmulateFlags): Promise<EmulatedEngine[]> {
   const started = await Promise.allSettled(
-    Array.from({ length: flags.count }, (_, at) =>
-      startEmulatedEngine(engineOptions(flags, flags.port === 0 ? 0 : flags.port + at)),
-    ),
+    Array.from({ length: flags.count }, (_, at) => startEmulatedEngine(engineOptions(flags, at))),
   );
   const engines = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = started.find((result) => result.status === "rejected");
@@ -90,12 +120,13 @@ async function startEngines(flags: EmulateFlags): Promise<EmulatedEngine[]> {
   throw failed.reason;
 }
 
-function engineOptions(flags: EmulateFlags, port: number): EmulatedEngineOptions {
+/** Options of the engine with this number, from 0. */
+function engineOptions(flags: EmulateFlags, number: number): EmulatedEngineOptions {
   return {
     model: flags.model,
     gpu: flags.gpu,
     host: flags.host,
-    port,
+    port: nth(flags.port, number),
     timeScale: flags.timeScale,
     maxRunning: flags.maxNumSeqs,
     maxBatchedTokens: flags.maxNumBatchedTokens,
@@ -108,8 +139,30 @@ function engineOptions(flags: EmulateFlags, port: number): EmulatedEngineOptions
     dataParallelRanks: flags.dataParallelSize,
     prefixCaching: flags.prefixCaching,
     policy: flags.priority ? "priority" : "fcfs",
+    ...kvEventsOf(flags, number),
     answerLength: { ...defaultOptions.answerLength, medianTokens: flags.answerTokens },
   };
+}
+
+/** Each engine takes as many ports as it has ranks; all replays come after all events, unless told otherwise. */
+function kvEventsOf(flags: EmulateFlags, number: number): Pick<EmulatedEngineOptions, "kvEvents"> {
+  const { kvEventsPort: first, kvReplayPort, dataParallelSize: ranks } = flags;
+  if (first === undefined) return {};
+  const firstReplay = kvReplayPort ?? (first === 0 ? 0 : first + flags.count * ranks);
+  return {
+    kvEvents: {
+      port: nth(first, number * ranks),
+      replayPort: flags.kvReplay ? nth(firstReplay, number * ranks) : null,
+      topic: flags.kvTopic,
+      bufferSteps: flags.kvBufferSteps,
+      form: flags.kvForm,
+    },
+  };
+}
+
+/** 0 stands for any port, whatever the number. */
+function nth(firstPort: number, number: number): number {
+  return firstPort === 0 ? 0 : firstPort + number;
 }
 
 function stopSignal(): Promise<void> {
