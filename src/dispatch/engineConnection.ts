@@ -7,6 +7,7 @@ import { headerValue } from "./headers.ts";
 import { HttpParser } from "./httpParser.ts";
 import type { HeadLimits, MessageHandler } from "./httpParser.ts";
 import type { Origin } from "./origin.ts";
+import { toRouterError } from "#src/errors/routerError.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 
 /** Receives one answer. Exactly one of `onEnd` and `onLost` is called last, unless the connection was aborted. */
@@ -158,10 +159,15 @@ export class EngineConnection implements MessageHandler, Deadline {
       return false;
     }
     this.#answerBegan = true;
-    const result = this.#parser.execute(readBuffer, 0, length);
-    if (!result.ok) this.#lose(malformedAnswer(result.reason), false);
-    else if (this.#complete) this.#answered(result.used === length);
-    else return this.#handler?.onReadDone() ?? false;
+    try {
+      const result = this.#parser.execute(readBuffer, 0, length);
+      if (!result.ok) this.#lose(malformedAnswer(result.reason), false);
+      else if (this.#complete) this.#answered(result.used === length);
+      else return this.#handler?.onReadDone() ?? false;
+    } catch (caught) {
+      // A mistake of the router's own costs this request, not the process and with it everybody's.
+      this.#lose(toRouterError(caught), false);
+    }
     return true;
   }
 

@@ -189,7 +189,7 @@ export interface RigOptions {
   readonly http?: Partial<HttpLimits>;
   readonly upstream?: Partial<UpstreamOptions>;
   readonly call?: Partial<Call<CountedPlacement>>;
-  readonly server?: Partial<Pick<HttpServerOptions, "admit" | "tls">>;
+  readonly server?: Partial<Pick<HttpServerOptions, "admit" | "handle" | "tls">>;
   readonly maxRetries?: number;
   readonly replica?: Partial<Placed["replica"]>;
 }

@@ -276,6 +276,34 @@ describe("connections", () => {
     }
   });
 
+  test("a handler that throws costs its own request only", async () => {
+    const { rig } = await setUp({
+      call: {
+        answerHeaders: () => {
+          throw new Error("a mistake");
+        },
+      },
+    });
+    const { text } = await talk(rig.port, post());
+    assert.match(text, /^HTTP\/1\.1 500[^]*"code":"internal"/u);
+    assert.doesNotMatch(text, /a mistake/u);
+    assert.equal(rig.scheduler.live.size, 0);
+    const { rig: other } = await setUp({
+      server: {
+        handle: () => {
+          throw new Error("another");
+        },
+      },
+    });
+    assert.match((await talk(other.port, post())).text, /^HTTP\/1\.1 500/u);
+  });
+
+  test("what no header may hold is replaced, not sent", async () => {
+    const { rig } = await setUp({ call: { answerHeaders: () => ["x-name", "a\r\nX-Injected: 1\u{1f600}"] } });
+    const { text } = await talk(rig.port, post());
+    assert.match(text, /^x-name: a\?\?X-Injected: 1\?\r$/mu);
+  });
+
   test("TLS: large bodies both ways; the engine's certificate is verified", async () => {
     const { private: key, cert } = await generate([{ name: "commonName", value: "localhost" }], {
       keySize: 2048,

@@ -23,7 +23,7 @@ export interface HttpServerOptions {
   readonly tls?: ServerTls;
   /** Asked when a head is complete, before any of its body is read (and before `100 Continue`): the place to authenticate and to shed load. */
   readonly admit: (head: HttpHead) => RouterError | null;
-  /** Takes a whole request. It must end or destroy the answer, and must not throw. */
+  /** Takes a whole request. It must end or destroy the answer. */
   readonly handle: (request: HttpRequest, downstream: Downstream) => void;
   /** How a request that never reached `handle` is answered. Null: its head was not even read. */
   readonly render: (error: RouterError, head: HttpHead | null) => HttpError;

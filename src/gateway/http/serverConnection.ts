@@ -3,6 +3,7 @@ import type { Deadline } from "#src/dispatch/deadlines.ts";
 import { headerValue } from "#src/dispatch/headers.ts";
 import { HttpParser } from "#src/dispatch/httpParser.ts";
 import type { MessageHandler } from "#src/dispatch/httpParser.ts";
+import { toRouterError } from "#src/errors/routerError.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import { BodyCollector } from "./bodyCollector.ts";
 import type { BodyPool } from "./bodyPool.ts";
@@ -174,7 +175,13 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#complete = false;
     const writer = this.#newWriter(head.method === "HEAD", this.#parser.keepAlive);
     this.#writer = writer;
-    this.#options.handle({ head, body, release: () => collector?.release() }, writer);
+    try {
+      this.#options.handle({ head, body, release: () => collector?.release() }, writer);
+    } catch (caught) {
+      // A mistake of the router's own costs this request, not the process and with it everybody's.
+      if (writer.started) writer.destroy();
+      else this.#refuse(toRouterError(caught));
+    }
   }
 
   #newWriter(head: boolean, keepAlive: boolean): ResponseWriter {
