@@ -92,7 +92,7 @@ describe("the admin listener", () => {
 
   it("wants its token on every route but the probes", async () => {
     await using setup = await setUp([{}], { admin: { token: "admin-token-1" } });
-    for (const path of ["/metrics", "/status", "/config", "/decisions", "/", "/replicas"]) {
+    for (const path of ["/metrics", "/status", "/config", "/decisions", "/replicas"]) {
       assert.equal((await fetch(`${setup.adminUrl}${path}`)).status, 401, path);
     }
     const headers = { authorization: "Bearer admin-token-1" };
