@@ -1,3 +1,9 @@
+/** Where a block lies on a replica, as bits of a mask: a block may be on several tiers at once. */
+export const ON_GPU = 1;
+export const ON_HOST = 2;
+/** Disk, and stores shared by several engines: as far away as anything is. */
+export const ON_DISK = 4;
+
 /**
  * Leading blocks held, by `replica.index`. Cumulative over tiers: `host[i]` counts the blocks that are in GPU or host
  * memory, `disk[i]` those in any tier, so gpu ≤ host ≤ disk, and `host − gpu` blocks would have to be restored.

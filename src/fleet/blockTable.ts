@@ -1,29 +1,33 @@
-import { grownUint32, powerOfTwo } from "./growing.ts";
+import { aQuarterMore, bucketsFor, grownUint32 } from "./growing.ts";
+import { HolderSets, NOBODY } from "./holderSets.ts";
+import { ON_GPU } from "./blockIndex.ts";
 
 const FIRST_BLOCKS = 1024;
+/** Words of a block's record: low half of its hash, high half, next of its bucket or of the free list, its holders. */
+const RECORD = 4;
+const LOW = 0;
+const HIGH = 1;
+const CHAIN = 2;
+const HOLDERS = 3;
 
 /**
- * The blocks that anybody holds: 64-bit hash → small id (from 1; 0 means none), and for each the set of its holders as
- * bits by replica index. Hashes are kept as two 32-bit halves, so that no BigInt is made on a look-up. Hash chains in
- * typed arrays; they grow by doubling up to `maxBlocks`.
+ * The blocks that anybody holds: 64-bit hash → small id (from 1; 0 means none), and for each the set of its holders.
+ * Hashes are kept as two 32-bit halves, so that no BigInt is made on a look-up. Typed arrays that grow up to
+ * `maxBlocks`. Blocks entered one after another mostly have ids one after another, which `find` makes use of.
  */
 export class BlockTable {
   readonly #maxBlocks: number;
-  #low = new Uint32Array(FIRST_BLOCKS + 1);
-  #high = new Uint32Array(FIRST_BLOCKS + 1);
-  /** Next block of the same bucket, or of the free list. */
-  #chain = new Uint32Array(FIRST_BLOCKS + 1);
-  #buckets = new Uint32Array(FIRST_BLOCKS);
-  #holders: Uint32Array<ArrayBuffer>;
-  #wordsPerBlock: number;
+  readonly sets = new HolderSets();
+  /** One more than there can be blocks, so that a guess one too far reads nothing. */
+  #records = new Uint32Array((FIRST_BLOCKS + 2) * RECORD);
+  #buckets = new Uint32Array(bucketsFor(FIRST_BLOCKS));
   #free = 0;
   #used = 0;
   #size = 0;
+  #slower = 0;
 
-  constructor(maxBlocks: number, replicas = 32) {
+  constructor(maxBlocks: number) {
     this.#maxBlocks = maxBlocks;
-    this.#wordsPerBlock = powerOfTwo(Math.ceil(replicas / 32));
-    this.#holders = new Uint32Array((FIRST_BLOCKS + 1) * this.#wordsPerBlock);
   }
 
   get size(): number {
@@ -31,65 +35,78 @@ export class BlockTable {
   }
 
   get bytes(): number {
-    return (
-      this.#low.byteLength +
-      this.#high.byteLength +
-      this.#chain.byteLength +
-      this.#buckets.byteLength +
-      this.#holders.byteLength
-    );
+    return this.#records.byteLength + this.#buckets.byteLength + this.sets.bytes;
   }
 
-  /** 32-bit words of a block's holder set. */
-  get wordsPerBlock(): number {
-    return this.#wordsPerBlock;
+  /** Whether anything is held anywhere but in GPU memory. */
+  get hasSlowerTiers(): boolean {
+    return this.#slower > 0;
   }
 
-  /** The holder sets of all blocks; that of `block` begins at `block * wordsPerBlock`. Valid until the next `add`. */
-  get holders(): Uint32Array {
-    return this.#holders;
-  }
-
-  find(low: number, high: number): number {
+  /** @param guess a block that it may well be */
+  find(low: number, high: number, guess = 0): number {
+    const records = this.#records;
+    let at = guess * RECORD;
+    if (guess !== 0 && records[at + LOW] === low && records[at + HIGH] === high && records[at + HOLDERS] !== NOBODY)
+      return guess;
     let block = this.#buckets[this.#bucket(low, high)]!;
-    while (block !== 0 && (this.#low[block] !== low || this.#high[block] !== high)) block = this.#chain[block]!;
+    while (block !== 0) {
+      at = block * RECORD;
+      if (records[at + LOW] === low && records[at + HIGH] === high) break;
+      block = records[at + CHAIN]!;
+    }
     return block;
   }
 
-  /** The hash must not be there. The caller sees to it that there are at most `maxBlocks`. */
-  add(low: number, high: number): number {
+  /** A block that nobody holds yet must get a holder before anything else is done. */
+  findOrAdd(low: number, high: number, guess = 0): number {
+    const known = this.find(low, high, guess);
+    if (known !== 0) return known;
     const block = this.#take();
-    this.#low[block] = low;
-    this.#high[block] = high;
+    const records = this.#records;
+    const at = block * RECORD;
     const bucket = this.#bucket(low, high);
-    this.#chain[block] = this.#buckets[bucket]!;
+    records[at + LOW] = low;
+    records[at + HIGH] = high;
+    records[at + CHAIN] = this.#buckets[bucket]!;
+    records[at + HOLDERS] = NOBODY;
     this.#buckets[bucket] = block;
     this.#size++;
     return block;
   }
 
-  setHolder(block: number, replicaIndex: number): void {
-    this.#holders[block * this.#wordsPerBlock + (replicaIndex >>> 5)]! |= 1 << (replicaIndex & 31);
+  /** Halves of a block's hash. */
+  low(block: number): number {
+    return this.#records[block * RECORD + LOW]!;
   }
 
-  /** Takes a holder away, and the block too if that was its last. */
-  unsetHolder(block: number, replicaIndex: number): void {
-    const from = block * this.#wordsPerBlock;
-    this.#holders[from + (replicaIndex >>> 5)]! &= ~(1 << (replicaIndex & 31));
-    for (let word = 0; word < this.#wordsPerBlock; word++) if (this.#holders[from + word] !== 0) return;
-    this.#remove(block);
+  high(block: number): number {
+    return this.#records[block * RECORD + HIGH]!;
   }
 
-  /** Makes room for replicas with indices below `replicas`. */
-  widen(replicas: number): void {
-    const words = powerOfTwo(Math.ceil(replicas / 32));
-    if (words <= this.#wordsPerBlock) return;
-    const wider = new Uint32Array(this.#low.length * words);
-    for (let block = 0; block < this.#low.length; block++)
-      for (let word = 0; word < this.#wordsPerBlock; word++)
-        wider[block * words + word] = this.#holders[block * this.#wordsPerBlock + word]!;
-    this.#holders = wider;
-    this.#wordsPerBlock = words;
+  /** The set of a block's holders, in `sets`. */
+  holders(block: number): number {
+    return this.#records[block * RECORD + HOLDERS]!;
+  }
+
+  /** On which tiers the replica has the block. */
+  maskOf(block: number, replica: number): number {
+    return this.sets.maskOf(this.holders(block), replica);
+  }
+
+  /** Says on which tiers the replica has the block now; a block that nobody has any more is gone. */
+  setMask(block: number, replica: number, mask: number): void {
+    const at = block * RECORD + HOLDERS;
+    const before = this.#records[at]!;
+    const after = this.sets.with(before, replica, mask);
+    if (after === before) return;
+    const maskBefore = this.sets.maskOf(before, replica);
+    if (maskBefore > ON_GPU) this.#slower--;
+    if (mask > ON_GPU) this.#slower++;
+    this.#records[at] = after;
+    this.sets.retain(after);
+    this.sets.release(before);
+    if (after === NOBODY) this.#remove(block);
   }
 
   #bucket(low: number, high: number): number {
@@ -99,40 +116,38 @@ export class BlockTable {
   #take(): number {
     if (this.#free !== 0) {
       const block = this.#free;
-      this.#free = this.#chain[block]!;
+      this.#free = this.#records[block * RECORD + CHAIN]!;
       return block;
     }
-    if (this.#used + 1 >= this.#low.length) this.#grow();
+    if ((this.#used + 2) * RECORD >= this.#records.length) this.#grow();
     return ++this.#used;
   }
 
   #remove(block: number): void {
-    const bucket = this.#bucket(this.#low[block]!, this.#high[block]!);
+    const records = this.#records;
+    const at = block * RECORD;
+    const bucket = this.#bucket(records[at + LOW]!, records[at + HIGH]!);
     let before = 0;
-    let at = this.#buckets[bucket]!;
-    while (at !== block) {
-      before = at;
-      at = this.#chain[at]!;
-    }
-    if (before === 0) this.#buckets[bucket] = this.#chain[block]!;
-    else this.#chain[before] = this.#chain[block]!;
-    this.#chain[block] = this.#free;
+    for (let each = this.#buckets[bucket]!; each !== block; each = records[each * RECORD + CHAIN]!) before = each;
+    if (before === 0) this.#buckets[bucket] = records[at + CHAIN]!;
+    else records[before * RECORD + CHAIN] = records[at + CHAIN]!;
+    records[at + CHAIN] = this.#free;
     this.#free = block;
     this.#size--;
   }
 
   /** Only called when the free list is empty, so every id up to `#used` is a block. */
   #grow(): void {
-    const room = Math.min(this.#maxBlocks, (this.#low.length - 1) * 2) + 1;
-    if (room <= this.#low.length) throw new RangeError(`more than ${this.#maxBlocks} blocks`);
-    this.#low = grownUint32(this.#low, room);
-    this.#high = grownUint32(this.#high, room);
-    this.#chain = grownUint32(this.#chain, room);
-    this.#holders = grownUint32(this.#holders, room * this.#wordsPerBlock);
-    this.#buckets = new Uint32Array(powerOfTwo(room - 1));
+    const room = aQuarterMore(this.#used, this.#maxBlocks);
+    if (room <= this.#used) throw new RangeError(`more than ${this.#maxBlocks} blocks`);
+    this.#records = grownUint32(this.#records, (room + 2) * RECORD);
+    const buckets = bucketsFor(room);
+    if (buckets === this.#buckets.length) return;
+    this.#buckets = new Uint32Array(buckets);
+    const records = this.#records;
     for (let block = 1; block <= this.#used; block++) {
-      const bucket = this.#bucket(this.#low[block]!, this.#high[block]!);
-      this.#chain[block] = this.#buckets[bucket]!;
+      const bucket = this.#bucket(records[block * RECORD + LOW]!, records[block * RECORD + HIGH]!);
+      records[block * RECORD + CHAIN] = this.#buckets[bucket]!;
       this.#buckets[bucket] = block;
     }
   }

@@ -11,3 +11,13 @@ export function powerOfTwo(value: number): number {
   while (power < value) power *= 2;
   return power;
 }
+
+/** A quarter more, since copying is cheap and room that nobody uses is not; at most `most`. */
+export function aQuarterMore(room: number, most: number): number {
+  return Math.min(most, Math.ceil(room * 1.25));
+}
+
+/** Buckets of a chained hash table: two thirds to one and a third entries for each. */
+export function bucketsFor(entries: number): number {
+  return powerOfTwo(Math.ceil((entries * 3) / 4));
+}

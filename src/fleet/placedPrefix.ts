@@ -4,6 +4,8 @@ export class PlacedPrefix {
   /** Of the replica's cache when this was placed; after a restart it is another one. */
   readonly life: number;
   readonly hashes: BigUint64Array;
+  /** Blocks are pieces of text. */
+  readonly ofText: boolean;
   /** Leading blocks that were entered; fewer than there are if the replica's cache is smaller than the prompt. */
   readonly blocks: number;
   /** Leading blocks that were thought to be there before. */
@@ -22,6 +24,7 @@ export class PlacedPrefix {
     replicaIndex: number;
     life: number;
     hashes: BigUint64Array;
+    ofText: boolean;
     blocks: number;
     heldBlocks: number;
     surelyHeldBlocks: number;
@@ -30,6 +33,7 @@ export class PlacedPrefix {
     this.replicaIndex = made.replicaIndex;
     this.life = made.life;
     this.hashes = made.hashes;
+    this.ofText = made.ofText;
     this.blocks = made.blocks;
     this.heldBlocks = made.heldBlocks;
     this.surelyHeldBlocks = made.surelyHeldBlocks;
