@@ -8,7 +8,7 @@ import type { HttpHead } from "../http/httpRequest.ts";
  * What a balancer or Kubernetes asks, which tells nothing but whether the router is well; and the status page's files,
  * which hold no data: the page itself asks for the token.
  */
-const OPEN_PATHS = new Set(["/healthz", "/readyz", "/", "/status.js", "/status.css"]);
+const OPEN_PATHS = new Set(["/healthz", "/readyz", "/", "/status.js", "/status.css", "/icon.svg"]);
 
 /** Whether an admin request may come in. */
 export function adminAccess(head: HttpHead, token: Secret | undefined): RouterError | null {

@@ -4,6 +4,7 @@ import type { AdminAnswer } from "./adminRequest.ts";
 const FILES: ReadonlyMap<string, { readonly file: string; readonly contentType: string }> = new Map([
   ["", { file: "index.html", contentType: "text/html; charset=utf-8" }],
   ["status.js", { file: "status.js", contentType: "text/javascript; charset=utf-8" }],
+  ["icon.svg", { file: "icon.svg", contentType: "image/svg+xml" }],
   ["status.css", { file: "status.css", contentType: "text/css; charset=utf-8" }],
 ]);
 
