@@ -3,6 +3,7 @@
 // installed beside this package takes over; with neither, say so instead of failing on a syntax error.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import module from "node:module";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +12,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const major = Number(process.versions.node.split(".")[0]);
 
 if (major >= 24) {
+  // Stripping types takes most of a start; the second start finds it done.
+  module.enableCompileCache();
   await import("../src/cli/main.ts");
 } else {
   const bundled = join(root, "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node");
