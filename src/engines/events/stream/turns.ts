@@ -7,7 +7,12 @@ export type Slice = () => boolean;
  */
 export class Turns {
   readonly #waiting = new Set<Slice>();
+  readonly #inNextTurn: (run: () => void) => void;
   #scheduled = false;
+
+  constructor(inNextTurn: (run: () => void) => void = setImmediate) {
+    this.#inNextTurn = inNextTurn;
+  }
 
   /** Runs the slice in a later turn, and again until there is no more. Asking twice is asking once. */
   ask(slice: Slice): void {
@@ -18,7 +23,7 @@ export class Turns {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => this.#turn());
+    this.#inNextTurn(() => this.#turn());
   }
 
   #turn(): void {
