@@ -33,6 +33,7 @@ export class EventStream {
   /** The batch at the cursor. */
   #last: { readonly payload: Buffer; readonly publishedMs: number } | null = null;
   #unitsLeft = 0;
+  #toldProgress = 0;
   #heardMs = 0;
   #connectFailures = 0;
   #rebuildFailures = 0;
@@ -76,7 +77,7 @@ export class EventStream {
     const { state, effects } = transition(this.#state, input, { canReplay: this.#address.replay !== null });
     this.#state = state;
     for (const effect of effects) this.#carryOut(effect, frame);
-    if (this.#hasWork()) this.#tools.turns.ask(this.#slice);
+    if (frame === null && this.#hasWork()) this.#tools.turns.ask(this.#slice);
     return effects.some(({ kind }) => kind === "hold");
   }
 
@@ -164,7 +165,7 @@ export class EventStream {
       failed: (why) => void this.#input({ kind: "repeatFailed", why }),
     });
     const isCheck = this.#state.phase === "replaying" && this.#state.goal === "check";
-    if (!isCheck) this.#tellProgress(0);
+    if (!isCheck) this.#tellProgress();
   }
 
   #endReplay(): void {
@@ -201,16 +202,20 @@ export class EventStream {
     this.#listener.live({ sinceSeq: place?.sinceSeq ?? null, complete: place?.sinceSeq === 0 });
   }
 
-  #tellProgress(batches: number): void {
-    if (this.#answer === null) return;
-    this.#answer.toldBatches += batches;
-    this.#listener.progress({ batches: this.#answer.toldBatches, seq: this.#place?.cursor ?? null });
+  #tellProgress(): void {
+    this.#toldProgress = this.#answer?.toldBatches ?? 0;
+    this.#listener.progress({ batches: this.#toldProgress, seq: this.#place?.cursor ?? null });
+  }
+
+  #tellProgressIfAny(): void {
+    if (this.#answer !== null && this.#answer.toldBatches > this.#toldProgress) this.#tellProgress();
   }
 
   #apply({ seq, payload }: BatchFrame): void {
     const batch = decodeKvMessage(payload, this.#rank, seq);
     this.#last = { payload, publishedMs: batch.publishedMs };
     this.#counts.batches++;
+    if (this.#answer !== null) this.#answer.toldBatches++;
     this.#counts.events += batch.events.length;
     this.#counts.unreadableEvents += batch.unreadableEvents;
     this.#unitsLeft -= blocksOf(batch);
@@ -225,15 +230,12 @@ export class EventStream {
   /** Tells some of what was received, in a turn of its own; true if there is more. */
   #tellSome(): boolean {
     this.#unitsLeft = UNITS_A_SLICE;
-    const toldBefore = this.#counts.batches;
-    const answer = this.#answer;
     while (this.#unitsLeft > 0 && this.#hasWork()) {
       this.#unitsLeft--;
       if (this.#state.phase === "live") this.#takeHeard();
       else this.#takeRepeated();
     }
-    const told = this.#counts.batches - toldBefore;
-    if (told > 0 && answer !== null && answer === this.#answer) this.#tellProgress(told);
+    this.#tellProgressIfAny();
     return this.#hasWork();
   }
 
@@ -249,8 +251,10 @@ export class EventStream {
     const message = inbox?.peek();
     if (message === undefined) return;
     inbox?.shift();
-    if (message === "end") this.#input({ kind: "repeatEnded" });
-    else this.#input({ kind: "repeated", ...this.#facts(message) }, message);
+    if (message === "end") {
+      this.#tellProgressIfAny();
+      this.#input({ kind: "repeatEnded" });
+    } else this.#input({ kind: "repeated", ...this.#facts(message) }, message);
   }
 
   #facts({ seq, payload }: BatchFrame): { seq: number; same: boolean; newer: boolean } {
