@@ -123,7 +123,7 @@ async function bind(socket: Publisher | Router, port: number | undefined): Promi
       await socket.bind(`tcp://127.0.0.1:${port ?? "*"}`);
       return Number(socket.lastEndpoint?.split(":").at(-1));
     } catch (caught) {
-      if (attempt === 100) throw caught;
+      if (attempt === 25) throw caught;
       await sleep(20);
     }
   }
