@@ -158,7 +158,7 @@ function heldByRecord(): Record<string, number> {
     for (const { type, block_hashes: hashes = [] } of events) {
       if (type === "AllBlocksCleared") for (const block of Object.keys(held)) delete held[block];
       for (const hash of hashes) {
-        const block = `gpu ${BigInt(hash)}`;
+        const block = `gpu ${hash}`;
         held[block] = (held[block] ?? 0) + (type === "BlockStored" ? 1 : -1);
         if (held[block] <= 0) delete held[block];
       }
