@@ -28,7 +28,10 @@ export function headerValue(headers: HeaderList, name: string): string | null {
 /** How many headers have this lower-case name. */
 export function headerCount(headers: HeaderList, name: string): number {
   let count = 0;
-  for (let i = 0; i < headers.length; i += 2) if (headers[i]?.toLowerCase() === name) count++;
+  for (let i = 0; i < headers.length; i += 2) {
+    const candidate = headers[i];
+    if (candidate !== undefined && candidate.length === name.length && candidate.toLowerCase() === name) count++;
+  }
   return count;
 }
 

@@ -56,8 +56,17 @@ function running(): Callbacks {
   return current;
 }
 
+/** A stretch of `currentBytes` as Latin-1: decoding a head once and cutting it up is cheaper than decoding each name and value. */
+let decoded = "";
+let decodedFrom = 0;
+const DECODE_BYTES = 1024;
+
 function text(at: number, length: number): string {
-  return currentBytes.toString("latin1", at + currentShift, at + currentShift + length);
+  const from = at + currentShift - decodedFrom;
+  if (from >= 0 && from + length <= decoded.length) return decoded.slice(from, from + length);
+  decodedFrom = at + currentShift;
+  decoded = currentBytes.toString("latin1", decodedFrom, decodedFrom + Math.max(length, DECODE_BYTES));
+  return decoded.slice(0, length);
 }
 
 const require = createRequire(import.meta.url);
@@ -113,6 +122,7 @@ export const llhttp = {
     if (memory.buffer !== exported.memory.buffer) memory = new Uint8Array(exported.memory.buffer);
     current = callbacks;
     currentBytes = bytes;
+    decoded = "";
     try {
       for (let at = from; at < to; at += SCRATCH_BYTES) {
         const end = Math.min(to, at + SCRATCH_BYTES);
@@ -125,6 +135,7 @@ export const llhttp = {
     } finally {
       current = null;
       currentBytes = NOTHING;
+      decoded = "";
     }
   },
 

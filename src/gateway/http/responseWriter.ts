@@ -36,7 +36,7 @@ export class ResponseWriter implements Downstream {
   /** Bytes that a body of known length still lacks. */
   #left = 0;
   #head = "";
-  #pieces: Piece[] = [];
+  readonly #pieces: Piece[] = [];
   #pieceBytes = 0;
   #drained: (() => void) | null = null;
   #gone: (() => void) | null = null;
@@ -98,7 +98,7 @@ export class ResponseWriter implements Downstream {
   destroy(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#pieces = [];
+    this.#pieces.length = 0;
     this.#socket.destroy();
   }
 
@@ -119,29 +119,48 @@ export class ResponseWriter implements Downstream {
   gone(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#pieces = [];
+    this.#pieces.length = 0;
     this.#gone?.();
   }
 
   /** `last`: what ends the body. Returns false when the client does not keep up. */
   #send(last: string): boolean {
-    const before =
-      this.#framing === "chunked" && this.#pieceBytes > 0
-        ? `${this.#head}${this.#pieceBytes.toString(16)}\r\n`
-        : this.#head;
-    const after = this.#framing === "chunked" && this.#pieceBytes > 0 ? `\r\n${last}` : last;
-    const length = before.length + this.#pieceBytes + after.length;
+    const size = this.#pieceBytes;
+    const framed = this.#framing === "chunked" && size > 0;
+    const length = this.#head.length + (framed ? hexDigits(size) + 2 * CRLF_BYTES : 0) + size + last.length;
     if (length === 0) return !this.#socket.writableNeedDrain;
     const bytes = Buffer.allocUnsafe(length);
-    let at = before.length === 0 ? 0 : bytes.write(before, 0, "latin1");
-    for (const piece of this.#pieces) at += piece.bytes.copy(bytes, at, piece.start, piece.end);
-    if (after.length > 0) bytes.write(after, at, "latin1");
-    if (this.#framing === "length") this.#left -= this.#pieceBytes;
+    let at = this.#head.length === 0 ? 0 : bytes.write(this.#head, 0, "latin1");
+    if (framed) at = writeCrlf(bytes, writeHex(bytes, at, size));
+    for (const { bytes: piece, start, end } of this.#pieces) at += piece.copy(bytes, at, start, end);
+    if (framed) at = writeCrlf(bytes, at);
+    if (last.length > 0) bytes.write(last, at, "latin1");
+    if (this.#framing === "length") this.#left -= size;
     this.#head = "";
-    this.#pieces = [];
+    this.#pieces.length = 0;
     this.#pieceBytes = 0;
     return this.#socket.write(bytes);
   }
+}
+
+const CRLF_BYTES = 2;
+const HEX = Buffer.from("0123456789abcdef");
+
+function hexDigits(value: number): number {
+  return Math.ceil((32 - Math.clz32(value)) / 4);
+}
+
+/** Returns the position after it. By hand: for a few bytes, `Buffer.write` costs more than the rest of the frame. */
+function writeHex(bytes: Buffer, at: number, value: number): number {
+  const end = at + hexDigits(value);
+  for (let i = end - 1, rest = value; i >= at; i--, rest >>>= 4) bytes[i] = HEX[rest & 15] ?? 0;
+  return end;
+}
+
+function writeCrlf(bytes: Buffer, at: number): number {
+  bytes[at] = 13;
+  bytes[at + 1] = 10;
+  return at + CRLF_BYTES;
 }
 
 let dateText = "";
