@@ -11,7 +11,13 @@ export interface EngineAnswer {
 /** Asks an engine something over HTTP; bounded in time and size; throws RouterError when unreachable. */
 export type AskEngine = (
   path: string,
-  options?: { method?: "GET" | "POST"; body?: string; timeoutMs?: number; signal?: AbortSignal },
+  options?: {
+    method?: "GET" | "POST";
+    headers?: Readonly<Record<string, string>>;
+    body?: string;
+    timeoutMs?: number;
+    signal?: AbortSignal;
+  },
 ) => Promise<EngineAnswer>;
 
 /** What probing an engine found out. */

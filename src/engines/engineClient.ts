@@ -58,7 +58,11 @@ export function createAskEngine(options: EngineClientOptions): EngineClient {
     const answer = await request(options.url + path, {
       dispatcher: agent,
       method: asked.method ?? "GET",
-      headers: asked.body === undefined ? headers : { ...headers, "content-type": "application/json" },
+      headers: {
+        ...headers,
+        ...(asked.body === undefined ? {} : { "content-type": "application/json" }),
+        ...asked.headers,
+      },
       signal: asked.signal === undefined ? limit : AbortSignal.any([limit, asked.signal]),
       ...(asked.body === undefined ? {} : { body: asked.body }),
     });

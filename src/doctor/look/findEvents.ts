@@ -1,0 +1,33 @@
+import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
+import type { AskEngine, EngineProfile } from "#src/engines/engineAdapter.ts";
+import { askForAdvertisedEvents } from "#src/engines/events/advertisedEvents.ts";
+import { configuredAddress, endpointsOf } from "#src/engines/events/eventAddresses.ts";
+import type { KvEventAddress } from "#src/engines/events/stream/sockets.ts";
+import type { EventReading } from "../sighting.ts";
+
+export type FoundEvents =
+  | Exclude<EventReading, { kind: "published" }>
+  | { readonly kind: "published"; readonly addresses: readonly (KvEventAddress | null)[] };
+
+/** Where the engine's KV events are: as the router finds out, from the configuration or else from the engine. */
+export async function findEvents(
+  endpoint: EngineEndpoint,
+  profile: EngineProfile,
+  ask: AskEngine,
+): Promise<FoundEvents> {
+  if (profile.kind === "llamacpp") return { kind: "none" };
+  if (endpoint.kvEvents === null) return { kind: "off", why: "engines[].kvEvents is null." };
+  if (endpoint.kvEvents?.endpoint === "pull") return { kind: "pull" };
+  const advertised = endpoint.kvEvents === undefined ? await askForAdvertisedEvents(ask).catch(() => null) : null;
+  const source = endpoint.kvEvents ?? (advertised === null ? null : endpointsOf(advertised));
+  if (source === null) {
+    const why =
+      advertised === null
+        ? "The configuration names none, and the engine does not say that it publishes any."
+        : `The engine connects to ${advertised.endpoint}, and the router listens there only if engines[].kvEvents says so.`;
+    return { kind: "off", why };
+  }
+  const ranks = endpoint.dataParallelRanks ?? advertised?.dataParallelRanks ?? profile.dataParallelRanks;
+  const addresses = Array.from({ length: ranks }, (_, rank) => configuredAddress(source, endpoint.url, rank));
+  return { kind: "published", addresses };
+}
