@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PRIORS } from "#src/hardware/stepTimes.ts";
-import { engineUrl, filePath, integer, MAX_MS, secret } from "./schemaParts.ts";
+import { engineUrl, filePath, integer, kvEventSource, MAX_MS, secret, zmqAddress } from "./schemaParts.ts";
 
 /** No blanks or quotes: it appears in headers, paths and metric labels. */
 const engineName = z
@@ -18,6 +18,19 @@ const labels = z
     gpu: label.optional().describe("Kind of GPU, e.g. `h200`."),
   })
   .describe("Where an engine stands. Links between two engines are priced from what they share.");
+
+const kvEvents = z
+  .strictObject({
+    endpoint: kvEventSource.describe(
+      "ZeroMQ address of the first data-parallel rank; each further rank is on the next port. The host `*` stands for the engine's own. `pull`: TensorRT-LLM is asked over HTTP, which takes its events away from everybody else who asks.",
+    ),
+    replayEndpoint: zmqAddress.optional().describe("Where missed events are asked for. Absent: nowhere."),
+    topic: z.string().max(512).default("").describe("Only topics that begin so. Empty: all."),
+    bind: z.boolean().default(false).describe("The engine connects to `endpoint`, an address of the router."),
+  })
+  .nullable()
+  .optional()
+  .describe("Where an engine publishes its KV events. Absent: the engine is asked. Null: events are not used.");
 
 const engineSettings = {
   engine: z
@@ -38,6 +51,7 @@ const engineSettings = {
     .enum([...PRIORS.keys()])
     .optional()
     .describe("Step times to start from, by model and GPU. Absent: a generic prior. Learned from traffic either way."),
+  kvEvents,
 };
 
 const engine = z

@@ -63,6 +63,7 @@ function allowedByNode(node: SchemaNode): string {
   if (node.type === "boolean") return "true, false";
   if (node.type === "array") return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
   if (node.type === "object") return "a mapping";
+  if (node.type === "null") return "null";
   return node.minLength === undefined
     ? "a string"
     : `a string of ${node.minLength}..${node.maxLength ?? ""} characters`;

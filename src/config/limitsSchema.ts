@@ -22,6 +22,11 @@ export const limitsSchema = z
     queueBytes: integer(0, 1_099_511_627_776).default(268_435_456).describe("Bodies of waiting requests together."),
     queueMs: integer(1, MAX_MS).default(30_000).describe("Longest wait in the router."),
     retries: integer(0, 16).default(2).describe("Further attempts on other replicas before the first byte."),
+    warmStartMs: integer(0, MAX_MS)
+      .default(15_000)
+      .describe(
+        "After a start: how long the router says that it is not ready while it learns from KV events what engines hold.",
+      ),
     drainDelayMs: integer(0, MAX_MS)
       .default(0)
       .describe(

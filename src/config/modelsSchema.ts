@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { POLICY_NAMES } from "./names.ts";
-import { integer, MAX_MS, modelName, name, number } from "./schemaParts.ts";
+import { filePath, integer, MAX_MS, modelName, name, number } from "./schemaParts.ts";
 
 const policyName = z.enum(POLICY_NAMES);
 
@@ -22,6 +22,11 @@ export const modelSchema = z
       .default([])
       .describe("Further names for clients. The name in the request's bytes is replaced on the way to the engine."),
     policy: policySchema.optional(),
+    tokenizer: filePath
+      .optional()
+      .describe(
+        "Folder with the model's tokenizer.json, tokenizer_config.json and chat template. With it, prompts are known by the engine's own tokens, and KV events tell exactly who has them. Absent: by their text, and caches are inferred from own traffic.",
+      ),
     class: name.optional().describe("Service class of requests whose key names none. Absent: `standard`."),
   })
   .describe("Settings of one model.");

@@ -39,3 +39,18 @@ function isEngineUrl(text: string): boolean {
   const plain = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
   return plain && (url.protocol === "http:" || url.protocol === "https:");
 }
+
+const ZMQ = String.raw`tcp://(?:\*|[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}|ipc://\S+`;
+
+/** Of a socket that engines have for KV events. */
+export const zmqAddress = z
+  .string()
+  .max(512)
+  .regex(new RegExp(`^(?:${ZMQ})$`))
+  .meta({ allowed: "an address such as tcp://*:5557 or tcp://10.0.0.1:5557, or an ipc:// path" });
+
+export const kvEventSource = z
+  .string()
+  .max(512)
+  .regex(new RegExp(`^(?:${ZMQ}|pull)$`))
+  .meta({ allowed: "an address such as tcp://*:5557 or tcp://10.0.0.1:5557, an ipc:// path, or pull" });
