@@ -42,10 +42,10 @@ const CHAT: ConversationShape = {
  */
 const AGENT: ConversationShape = {
   applications: 12,
-  systemTokens: { mean: 4_000, sigma: 0.5 },
+  systemTokens: { mean: 3_000, sigma: 0.3 },
   singleTurnShare: 0.1,
   meanTurns: 9,
-  inputTokens: { mean: 800, sigma: 1.0 },
+  inputTokens: { mean: 480, sigma: 1.0 },
   outputTokens: { mean: 182, sigma: 0.8 },
   pauseMs: { mean: 3_000, sigma: 1.0 },
   maxContextTokens: 64_000,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { chainHashes } from "#src/simulator/workload/content.ts";
 
 const ANSWER = 999;

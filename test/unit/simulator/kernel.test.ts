@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { EventQueue } from "#src/simulator/kernel/eventQueue.ts";
 import { runEvents } from "#src/simulator/kernel/runEvents.ts";
 import { NOTHING } from "#src/simulator/kernel/simEvent.ts";

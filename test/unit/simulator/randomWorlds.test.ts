@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { POLICY_NAMES } from "#src/routing/createPolicy.ts";
 import { run } from "#src/simulator/run.ts";
 import type { Arrival } from "#src/simulator/workload/arrival.ts";
