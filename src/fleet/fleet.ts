@@ -16,6 +16,9 @@ import type { Lifecycle, LifecycleLimits } from "./lifecycle.ts";
 import { ModelDirectory } from "./modelDirectory.ts";
 import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
+import { CachePrediction } from "./cachePrediction.ts";
+import { fittingBlockTokens, poolBlockTokens } from "./precise/poolBlocks.ts";
+import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import { PrefixIndex } from "./prefixIndex.ts";
 import type { PrefixIndexOptions } from "./prefixIndex.ts";
 import { Replica, replicaId } from "./replica.ts";
@@ -39,7 +42,9 @@ export type FleetChange =
   /** Another process answers there now: everything of the old one is void. */
   | { readonly kind: "restarted"; readonly replica: Replica }
   | { readonly kind: "lifecycle"; readonly replica: Replica }
-  | { readonly kind: "models"; readonly replica: Replica };
+  | { readonly kind: "models"; readonly replica: Replica }
+  /** What its KV events are worth: `fleet.index.view(replica.index).state`. */
+  | { readonly kind: "view"; readonly replica: Replica };
 
 /** All replicas, and everything known of them. Pure state: time is an argument, nothing is done by itself. */
 export class Fleet {
@@ -59,11 +64,12 @@ export class Fleet {
   #incarnations = 0;
   #replicas: readonly Replica[] = [];
   #byId: ReadonlyMap<string, Replica> = new Map();
+  readonly #byIndex: Replica[] = [];
   #directory = new ModelDirectory([]);
 
   constructor(options: FleetOptions = {}) {
     this.ledger = new Ledger(options.maxReservations);
-    this.index = new PrefixIndex(options.index);
+    this.index = new PrefixIndex(options.index, (index, blockTokens) => this.#fittingBlockTokens(index, blockTokens));
     this.#lifecycleLimits = { ...LIFECYCLE_LIMITS, ...options.lifecycle };
     this.#maxReplicas = options.maxReplicas ?? 1024;
     this.#upkeep = new Upkeep(options.metricsStaleMs ?? 15_000);
@@ -102,6 +108,16 @@ export class Fleet {
     return this.#directory.resolve(name);
   }
 
+  /** Of the blocks by which prompts to this model are hashed; null: none of its engines has told its own yet. */
+  blockTokens(model: string): number | null {
+    return poolBlockTokens(this.pool(model), this.index);
+  }
+
+  /** Of the blocks that the replica's engine shares between prompts: as its events tell, else as its limits say. */
+  cacheBlockTokens(replica: Replica): number {
+    return this.index.view(replica.index).engineBlockTokens ?? replica.limits().kvBlockTokens;
+  }
+
   eligible(request: RouteRequest, excluded: ReadonlySet<string>, nowMs: number): Eligibility {
     return eligibility(request, this.pool(request.model), excluded, nowMs);
   }
@@ -121,7 +137,7 @@ export class Fleet {
     }
     for (const endpoint of wanted.values())
       if (!this.#byEndpoint.has(endpoint.name)) this.#add(endpoint, endpoint.dataParallelRanks ?? 1, nowMs);
-    this.conditions.raise("index_approximate", null, "Cached prefixes are inferred from own traffic.", nowMs);
+    reportSilent(this, nowMs);
   }
 
   /** What probing an endpoint found. Where it has more ranks than was known, its replicas are made anew. */
@@ -191,8 +207,17 @@ export class Fleet {
     replica.metrics = null;
     replica.health.restarted(nowMs);
     replica.adapters.restarted();
-    this.index.clear(replica.index);
+    replica.cachePrediction = new CachePrediction();
+    this.index.restarted(replica.index, nowMs);
+    reportView(this, replica, nowMs);
     this.#tell({ kind: "restarted", replica });
+  }
+
+  /** To be called when the state of its view has changed. */
+  viewChanged(replica: Replica, nowMs: number): void {
+    reportView(this, replica, nowMs);
+    reportSilent(this, nowMs);
+    this.#tell({ kind: "view", replica });
   }
 
   /** Nothing new goes there; what runs, finishes. False: no such replica. */
@@ -240,6 +265,7 @@ export class Fleet {
         this.#stateChanged(replica, lifecycle, atMs),
       ),
     });
+    this.#byIndex[replica.index] = replica;
     this.index.setCapacity(replica.index, replica.limits().kvCapacityTokens);
     return replica;
   }
@@ -262,6 +288,13 @@ export class Fleet {
     this.#replicas = [...this.#byEndpoint.values()].flat();
     this.#byId = new Map(this.#replicas.map((replica) => [replica.id, replica]));
     this.#directory = new ModelDirectory(this.#replicas);
+  }
+
+  #fittingBlockTokens(replicaIndex: number, engineBlockTokens: number): number | null {
+    const replica = this.#byIndex[replicaIndex];
+    if (replica === undefined) return engineBlockTokens;
+    const pools = (replica.profile?.models ?? []).map(({ id }) => this.pool(id));
+    return fittingBlockTokens(replica, engineBlockTokens, pools, this.index);
   }
 
   #refreshLimits(replica: Replica, nowMs: number): void {

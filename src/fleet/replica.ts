@@ -2,6 +2,7 @@ import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { EngineProfile } from "#src/engines/engineAdapter.ts";
 import type { EngineMetrics } from "#src/engines/vocabulary.ts";
 import { AdapterSet } from "./adapterSet.ts";
+import { CachePrediction } from "./cachePrediction.ts";
 import type { Health } from "./health.ts";
 import type { LatencyModel } from "./latencyModel.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -48,6 +49,7 @@ export class Replica {
   readonly latency: LatencyModel;
   readonly health: Health;
   readonly adapters = new AdapterSet();
+  cachePrediction = new CachePrediction();
   /** Longest prompt plus output by model name, where the engine says. */
   maxModelTokens: ReadonlyMap<string, number> = new Map();
   #limits: ReplicaLimits = ASSUMED_LIMITS;

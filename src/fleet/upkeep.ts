@@ -1,4 +1,5 @@
 import type { Fleet } from "./fleet.ts";
+import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import type { Replica } from "./replica.ts";
 
 /** An unobserved replica is half way back to what its peers are like after this time. */
@@ -24,8 +25,12 @@ export class Upkeep {
     for (const replica of fleet.replicas()) {
       this.#watchMetrics(fleet, replica, nowMs);
       watchTrust(fleet, replica, nowMs);
+      watchPrediction(fleet, replica, nowMs);
+      // A view may change by what other replicas told.
+      reportView(fleet, replica, nowMs);
       if (share > 0 && !observed.has(replica)) relax(replica, fleet, observed, share);
     }
+    reportSilent(fleet, nowMs);
   }
 
   #watchMetrics({ conditions }: Fleet, { id, lifecycle, metrics }: Replica, nowMs: number): void {
@@ -77,6 +82,16 @@ function watchTrust({ conditions, index }: Fleet, replica: Replica, nowMs: numbe
       `${id} reports far fewer cached tokens than its traffic should have left there.`,
       nowMs,
     );
+}
+
+function watchPrediction({ conditions }: Fleet, { id, cachePrediction }: Replica, nowMs: number): void {
+  if (!cachePrediction.isOff) {
+    conditions.clear("cache_prediction_off", id);
+    return;
+  }
+  const percent = Math.round(100 * (cachePrediction.agreement ?? 0));
+  const message = `${id} reports as many cached tokens as were predicted in only ${percent} % of its answers.`;
+  conditions.raise("cache_prediction_off", id, message, nowMs);
 }
 
 function median(values: readonly number[]): number {

@@ -56,6 +56,9 @@ export class PreciseView {
   /** The cache group that is followed: the first one of full attention. */
   #group: number | null = null;
   #restartedMs = Number.NEGATIVE_INFINITY;
+  /** The last batch that was applied since what was told last became void. */
+  #seq: number | null = null;
+  #trouble: string | null = null;
   readonly counts: ViewCounts = {
     batches: 0,
     storedBlocks: 0,
@@ -100,11 +103,24 @@ export class PreciseView {
     return this.#ownBlockTokens === 0 ? null : this.#ownBlockTokens;
   }
 
+  /** Why its events do not come; null: they come, as far as is known. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
   apply(batch: KvEventBatch, nowMs: number): void {
     if (this.#state.state === "awaiting") {
       this.counts.voidBatches++;
       return;
     }
+    // Streams tell each batch once and in order; a view that relied on it could be wrong without knowing.
+    const next = this.#seq === null ? (this.#state.state === "live" ? 0 : batch.seq) : this.#seq + 1;
+    if (batch.seq < next) {
+      this.counts.voidBatches++;
+      return;
+    }
+    if (batch.seq > next) this.#doubt("gap", nowMs);
+    this.#seq = batch.seq;
     if (this.#state.state === "absent") this.#input({ kind: "told" }, nowMs);
     if (batch.seq === 0) this.#input({ kind: "whole" }, nowMs);
     this.counts.batches++;
@@ -116,6 +132,7 @@ export class PreciseView {
   /** What was told is void. It stays known as well as own traffic would have it. */
   lost(gap: boolean, nowMs: number): void {
     this.#letGo("model");
+    this.#seq = null;
     this.#input({ kind: "void", gap }, nowMs);
   }
 
@@ -124,6 +141,7 @@ export class PreciseView {
     this.#restartedMs = nowMs;
     this.#around.modelled.clear(this.#replica);
     this.#letGo("forget");
+    this.#seq = null;
     this.#input({ kind: "void", gap: false }, nowMs);
   }
 
@@ -133,14 +151,17 @@ export class PreciseView {
     this.#restartedMs = Number.NEGATIVE_INFINITY;
     if (isKnown) return;
     this.#letGo("forget");
+    this.#seq = null;
     this.#input({ kind: "engine_restarted" }, nowMs);
   }
 
   upToDate(complete: boolean, nowMs: number): void {
+    this.#trouble = null;
     this.#input({ kind: "up_to_date", complete }, nowMs);
   }
 
-  interrupted(nowMs: number): void {
+  interrupted(why: string, nowMs: number): void {
+    this.#trouble = why;
     this.#input({ kind: "interrupted" }, nowMs);
   }
 
@@ -206,20 +227,45 @@ export class PreciseView {
     const parent =
       event.parent === null ? this.#roots.of(event.loraName, event.salt) : this.#ownHash(event.parent, told);
     if (parent === null) {
+      this.#storedAfterUnknown(event, told, tier, nowMs);
+      return;
+    }
+    this.#enter(event, parent, told, tier, nowMs);
+  }
+
+  /** Blocks whose parent is gone can be placed if they are on another tier already, and so can those after them. */
+  #storedAfterUnknown(event: KvStored, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
+    const { engineHashes, tokenIds, blockTokens, blockKeys } = event;
+    hashes.readEngine(engineHashes);
+    let known = 0;
+    for (; known < engineHashes.length; known++) {
+      const slot = findHandle(told, known);
+      if (slot < 0) break;
+      this.#addCopy(told, slot, tier, nowMs);
+    }
+    if (known === engineHashes.length) return;
+    const parent = known === 0 ? null : this.#ownHash(engineHashes[known - 1]!, told);
+    if (parent === null) {
       this.counts.orphanedBlocks += engineHashes.length;
       this.#doubt("parent_unknown", nowMs);
       return;
     }
-    hashes.hash(event, parent, this.#ownBlockTokens);
-    hashes.readEngine(engineHashes);
-    this.#enter(engineHashes.length, told, tier, nowMs);
+    const rest: KvStored = {
+      ...event,
+      engineHashes: engineHashes.subarray(known),
+      tokenIds: tokenIds.subarray(known * blockTokens),
+      blockKeys: blockKeys?.slice(known) ?? null,
+    };
+    this.#enter(rest, parent, told, tier, nowMs);
   }
 
-  /** The blocks that `hashes` has. */
-  #enter(count: number, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
+  /** @param parent own hash of the block before the event's first one */
+  #enter(event: KvStored, parent: bigint, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
+    hashes.hash(event, parent, this.#ownBlockTokens);
+    hashes.readEngine(event.engineHashes);
     const { engineHalves, ownHalves } = hashes;
     const step = 2 * told.blocksEach;
-    for (let at = 0; at < count; at++) {
+    for (let at = 0; at < event.engineHashes.length; at++) {
       const low = engineHalves[2 * at]!;
       const high = engineHalves[2 * at + 1]!;
       const slot = told.find(low, high);
