@@ -3,6 +3,7 @@ import { ConfigError } from "#src/config/loadConfig.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { configCommand } from "./config.ts";
 import { demoCommand } from "./demo/demoCommand.ts";
+import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
 import { keyCommand } from "./key.ts";
 import { policiesCommand } from "./policies.ts";
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
     .showHelpAfterError("(kvasir help <command> shows what there is)")
     .addCommand(serveCommand())
     .addCommand(demoCommand())
+    .addCommand(doctorCommand())
     .addCommand(configCommand())
     .addCommand(keyCommand())
     .addCommand(policiesCommand());
