@@ -149,10 +149,9 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     const sized = headerValue(head.headers, "content-length") !== null && this.#stripper === null;
     const framing: Framing = noBody ? "none" : sized ? "length" : "chunked";
     const added = answerHeaders(status);
-    const dropped = new Set<string>();
-    if (!sized && !noBody) dropped.add("content-length");
-    for (let i = 0; i < added.length; i += 2) dropped.add((added[i] ?? "").toLowerCase());
-    downstream.start(status, [...endToEnd(head.headers, dropped), ...added], framing);
+    const headers = endToEnd(head.headers, replaced(added, framing));
+    for (const part of added) headers.push(part);
+    downstream.start(status, headers, framing);
     this.#phase = "streaming";
     return noBody ? "no_body" : "body";
   }
@@ -266,4 +265,16 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       listener.onLegEnd({ kind: "busy", status, error: engineBusy(status, after), retryAfterMs: after });
     else listener.onLegEnd({ kind: "failed", error: answeredStatus(status) });
   }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+const LENGTH: ReadonlySet<string> = new Set(["content-length"]);
+
+/** Names of the engine's headers that give way: to the router's own, and to a framing without a length. */
+function replaced(added: readonly string[], framing: Framing): ReadonlySet<string> {
+  const base = framing === "chunked" ? LENGTH : NONE;
+  if (added.length === 0) return base;
+  const names = new Set(base);
+  for (let i = 0; i < added.length; i += 2) names.add((added[i] ?? "").toLowerCase());
+  return names;
 }

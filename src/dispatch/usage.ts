@@ -63,7 +63,10 @@ function fromTimings(text: string): Usage {
 
 /** The last `key: {…}` of the text; null if there is none, or if it is cut off. */
 function lastObject(text: string, key: string): Record<string, unknown> | null {
-  for (let at = text.lastIndexOf(key); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(key, at - 1)) {
+  // Forwards, then from the back: `lastIndexOf` compares byte by byte.
+  const found: number[] = [];
+  for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + key.length)) found.push(at);
+  for (const at of found.reverse()) {
     const opening = /^\s*:\s*\{/u.exec(text.slice(at + key.length, at + key.length + 16));
     if (opening === null) continue;
     const start = at + key.length + opening[0].length - 1;
