@@ -8,10 +8,17 @@ import { Discovery, type DiscoveryListener } from "#src/discovery/discovery.ts";
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import { createAskEngine } from "#src/engines/engineClient.ts";
 import { EngineMonitor } from "#src/engines/engineMonitor.ts";
+import { KvEventMonitor } from "#src/engines/events/kvEventMonitor.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestLog } from "#src/telemetry/requestLog.ts";
+import type { KvStreamSnapshot } from "#src/telemetry/snapshots.ts";
 import { engineEvents, logFleetChanges } from "./engineEvents.ts";
+import { kvEventNews } from "./kvEventNews.ts";
 import { configuredEndpoints, makeSources, type Sources } from "./sources.ts";
+import { WarmStart } from "./warmStart.ts";
+
+/** TensorRT-LLM answers a pull with all events that its buffer held. */
+const MAX_PULLED_BYTES = 64 * 1024 * 1024;
 
 export interface EngineSetTools {
   readonly fleet: Fleet;
@@ -25,7 +32,9 @@ export interface EngineSetTools {
 /** Which engines there are: from all sources, watched, and known to the fleet. */
 export class EngineSet {
   readonly #tools: EngineSetTools;
+  readonly warmStart: WarmStart;
   readonly #monitor: EngineMonitor;
+  readonly #kvEvents: KvEventMonitor;
   #config: Config;
   #sources: Sources;
   #discovery: Discovery;
@@ -35,8 +44,27 @@ export class EngineSet {
     const tls = authorities === undefined ? {} : { ca: authorities.join("\n") };
     this.#tools = tools;
     this.#config = config;
+    this.warmStart = new WarmStart({ fleet, log, timers });
+    this.#kvEvents = new KvEventMonitor({
+      listener: kvEventNews(fleet, log, this.warmStart, clock),
+      clock,
+      timers,
+      random,
+      open: ({ url, apiKey }) => createAskEngine({ url, apiKey, tls, maxBytes: MAX_PULLED_BYTES }),
+    });
+    const toFleet = engineEvents(fleet, log);
     this.#monitor = new EngineMonitor({
-      listener: engineEvents(fleet, log),
+      listener: {
+        ...toFleet,
+        identified: (endpoint, profile, nowMs) => {
+          toFleet.identified(endpoint, profile, nowMs);
+          this.#kvEvents.identified(endpoint, profile);
+        },
+        restarted: (endpoint, nowMs) => {
+          toFleet.restarted(endpoint, nowMs);
+          this.#kvEvents.restarted(endpoint);
+        },
+      },
       clock,
       timers,
       random,
@@ -53,6 +81,7 @@ export class EngineSet {
 
   /** Resolves when each source has delivered or failed once. */
   start(): Promise<void> {
+    this.warmStart.begin(this.#config.limits.warmStartMs);
     return this.#discovery.start();
   }
 
@@ -75,8 +104,17 @@ export class EngineSet {
   }
 
   async stop(): Promise<void> {
+    this.warmStart.stop();
     await this.#discovery.stop();
-    await this.#monitor.stop();
+    await Promise.all([this.#monitor.stop(), this.#kvEvents.stop()]);
+  }
+
+  /** Of the streams of KV events, for metrics. */
+  *kvStreams(): Generator<KvStreamSnapshot> {
+    for (const { endpoint, rank, status } of this.#kvEvents.status()) {
+      const replica = this.#tools.fleet.ofEndpoint(endpoint.name).find((one) => (one.rank ?? 0) === rank);
+      if (replica !== undefined) yield { replica: replica.id, ...status };
+    }
   }
 
   #makeDiscovery(sources: Sources): Discovery {
@@ -98,6 +136,7 @@ export class EngineSet {
     const { fleet, clock } = this.#tools;
     fleet.applyEndpoints("discovery", endpoints, clock.nowMs());
     this.#monitor.setEndpoints(endpoints);
+    this.#kvEvents.setEndpoints(endpoints);
   }
 
   #problems(bySource: ReadonlyMap<string, string>): void {

@@ -111,13 +111,14 @@ class Router implements RunningRouter {
     const startedSeconds = Math.floor(Date.now() / 1000);
 
     const fleet = new Fleet({ maxReplicas: config.discovery.maxEngines });
-    this.metrics = new Metrics(
-      telemetrySources(
+    this.metrics = new Metrics({
+      ...telemetrySources(
         () => fleet,
         () => this.scheduler,
         () => clock.nowMs(),
       ),
-    );
+      kvStreams: () => this.#engines.kvStreams(),
+    });
     const observer = { ...observeInto(this.metrics, this.decisions), queued: () => this.#ticker.arm() };
     const scheduler = new Scheduler({ fleet, random, observer, ...schedulerSettings(config, this.#policies) });
     this.#ticker = new Ticker(clock, timers, fleet, scheduler);
@@ -146,7 +147,7 @@ class Router implements RunningRouter {
       log,
       clock,
       reader: this.#reader,
-      readiness: () => readinessOf(fleet, this.#draining, clock.nowMs()),
+      readiness: () => readinessOf(fleet, this.#engines.warmStart, this.#draining, clock.nowMs()),
       startedSeconds,
     };
     this.#api = new ClientApi(parts, gatewaySettings(config, clock.nowMs()));

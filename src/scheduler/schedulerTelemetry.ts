@@ -27,6 +27,10 @@ export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>):
       const model = metrics.model(request.model);
       model.tokens(promptTokens, outputTokens ?? (reservation.outputTokens > 0 ? reservation.outputTokens : null));
       model.cachedTokens(cachedTokensPredicted, cachedTokens);
+      if (cachedTokens === null) return;
+      metrics.replicaCachedPredicted.with(replica.id).add(cachedTokensPredicted);
+      metrics.replicaCachedReported.with(replica.id).add(cachedTokens);
+      metrics.replicaCachedError.with(replica.id).add(Math.abs(cachedTokensPredicted - cachedTokens));
     },
   };
 }
@@ -36,7 +40,7 @@ export function telemetrySources(
   fleet: () => Fleet,
   scheduler: () => Scheduler,
   nowMs: () => number,
-): Omit<TelemetrySources, "logLinesDropped"> {
+): Omit<TelemetrySources, "logLinesDropped" | "kvStreams"> {
   return {
     replicas: () => replicaSnapshots(fleet(), nowMs()),
     conditions: () => fleet().conditions.list(),
@@ -64,6 +68,8 @@ export function replicaSnapshots(fleet: Fleet, nowMs: number): ReplicaSnapshot[]
       stepMape: latency.stepMape,
       metricsAgeMs: metrics === null ? null : nowMs - metrics.atMs,
       indexedBlocks: fleet.index.heldBy(replica.index),
+      viewState: fleet.index.view(replica.index).state.state,
+      cachePredictionAgreement: replica.cachePrediction.agreement,
     };
   });
 }

@@ -81,6 +81,11 @@ const REPLICA_GAUGES: readonly {
     help: "Prompt blocks that the prefix index thinks are cached there.",
     read: (one) => one.indexedBlocks,
   },
+  {
+    name: "kvasir_replica_cache_prediction_agreement_ratio",
+    help: "Share of the last hundred answers whose cached tokens were as predicted, to within one block.",
+    read: (one) => one.cachePredictionAgreement,
+  },
 ];
 
 export function addReplicaGauges(registry: Registry, sources: TelemetrySources): void {
@@ -101,6 +106,17 @@ export function addReplicaGauges(registry: Registry, sources: TelemetrySources):
     (set) => {
       for (const { replica, engine, state } of sources.replicas())
         set({ replica, engine: engine ?? "unknown", state }, 1);
+    },
+  );
+  scrapedGauge(
+    registry,
+    {
+      name: "kvasir_replica_view_state",
+      help: "1 under what KV events of a replica are worth: only `live` tells exactly what it has cached.",
+      labels: ["replica", "state"],
+    },
+    (set) => {
+      for (const { replica, viewState } of sources.replicas()) set({ replica, state: viewState }, 1);
     },
   );
 }

@@ -3,6 +3,7 @@ import * as buckets from "./buckets.ts";
 import { CounterFamily } from "./counterFamily.ts";
 import { addReplicaGauges, addRouterGauges } from "./gauges.ts";
 import { HistogramFamily } from "./histogramFamily.ts";
+import { addKvStreamCounters } from "./kvStreamCounters.ts";
 import { ModelMetrics } from "./modelMetrics.ts";
 import type { ModelFamilies } from "./modelMetrics.ts";
 import { addProcessGauges } from "./processGauges.ts";
@@ -26,10 +27,16 @@ export class Metrics {
   readonly admissionRejections: CounterFamily;
   /** By why a request has no identity. */
   readonly unhashable: CounterFamily;
+  /** By why a request whose model has a tokenizer is known by its text all the same. */
+  readonly textIdentities: CounterFamily;
   /** By why a client was not let in. */
   readonly authFailures: CounterFamily;
   /** By replica and how an attempt there ended. */
   readonly replicaAttempts: CounterFamily;
+  /** By replica, where reported: what decisions counted on, what the engine found, and the sum of differences. */
+  readonly replicaCachedPredicted: CounterFamily;
+  readonly replicaCachedReported: CounterFamily;
+  readonly replicaCachedError: CounterFamily;
   readonly #families: ModelFamilies;
   readonly #models = new Map<string, ModelMetrics>();
   readonly #sources: TelemetrySources;
@@ -47,10 +54,21 @@ export class Metrics {
     ]);
     this.admissionRejections = counter("kvasir_admission_rejections_total", "Requests refused unplaced.", ["code"]);
     this.unhashable = counter("kvasir_unhashable_total", "Requests routed without a prefix.", ["reason"]);
+    this.textIdentities = counter(
+      "kvasir_text_identities_total",
+      "Requests known by their text though their model has a tokenizer.",
+      ["reason"],
+    );
     this.authFailures = counter("kvasir_auth_failures_total", "Clients not let in.", ["reason"]);
     this.replicaAttempts = counter("kvasir_replica_attempts_total", "Attempts that ended.", ["replica", "outcome"]);
+    const cached = (name: string, help: string): CounterFamily =>
+      counter(`kvasir_replica_cached_tokens_${name}_total`, help, ["replica"]);
+    this.replicaCachedPredicted = cached("predicted", "Cached prompt tokens predicted, of answers that report them.");
+    this.replicaCachedReported = cached("reported", "Cached prompt tokens that the replica reported.");
+    this.replicaCachedError = cached("error", "Difference of predicted and reported cached tokens.");
     addRouterGauges(registry, this.#sources);
     addReplicaGauges(registry, this.#sources);
+    addKvStreamCounters(registry, this.#sources);
     this.#stopWatching = addProcessGauges(registry);
   }
 
@@ -67,7 +85,13 @@ export class Metrics {
   /** The exposition, for `GET /metrics`. */
   async render(): Promise<string> {
     const present = new Set([...this.#sources.replicas()].map(({ replica }) => replica));
-    this.replicaAttempts.prune(({ replica }) => present.has(replica ?? ""));
+    const ofReplicas = [
+      this.replicaAttempts,
+      this.replicaCachedPredicted,
+      this.replicaCachedReported,
+      this.replicaCachedError,
+    ];
+    for (const family of ofReplicas) family.prune(({ replica }) => present.has(replica ?? ""));
     return this.registry.metrics();
   }
 

@@ -21,6 +21,22 @@ export interface ReplicaSnapshot {
   readonly metricsAgeMs: number | null;
   /** Blocks that the prefix index thinks are cached there. */
   readonly indexedBlocks: number | null;
+  /** What its KV events are worth, e.g. `live`, `rebuilding`, `unsure`; `absent` where it has none. */
+  readonly viewState: string;
+  /** Share of its last answers whose cached tokens were as predicted; null: none yet. */
+  readonly cachePredictionAgreement: number | null;
+}
+
+/** One stream of KV events. Counts are since the stream began. */
+export interface KvStreamSnapshot {
+  readonly replica: string;
+  readonly batches: number;
+  readonly events: number;
+  readonly unreadableEvents: number;
+  readonly droppedMessages: number;
+  readonly replays: number;
+  readonly losses: number;
+  readonly restarts: number;
 }
 
 /** A visible degradation. */
@@ -42,6 +58,7 @@ export interface WaitingSnapshot {
 /** Looked at when somebody scrapes, so that what is gone has no series. */
 export interface TelemetrySources {
   replicas(): Iterable<ReplicaSnapshot>;
+  kvStreams(): Iterable<KvStreamSnapshot>;
   conditions(): Iterable<ConditionSnapshot>;
   waiting(): Iterable<WaitingSnapshot>;
   queueBytes(): number;
@@ -51,6 +68,7 @@ export interface TelemetrySources {
 
 export const NO_SOURCES: TelemetrySources = {
   replicas: () => [],
+  kvStreams: () => [],
   conditions: () => [],
   waiting: () => [],
   queueBytes: () => 0,

@@ -28,6 +28,10 @@ export async function startScriptedEngine(
     incoming.on("data", (piece: Buffer) => pieces.push(piece));
     incoming.on("end", () => {
       const { method = "", url = "", headers, rawHeaders } = incoming;
+      if (/^\/(get_)?server_info\b/.test(url)) {
+        response.writeHead(404).end();
+        return;
+      }
       const body = probeAnswer(url);
       if (method === "GET" && body !== null) {
         response.end(body);

@@ -40,6 +40,8 @@ function replica(name: string, over: Partial<ReplicaSnapshot> = {}): ReplicaSnap
     stepMape: null,
     metricsAgeMs: 500,
     indexedBlocks: 40,
+    viewState: "live",
+    cachePredictionAgreement: null,
     ...over,
   };
 }
