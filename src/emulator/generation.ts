@@ -5,7 +5,7 @@ import { TokenBuffer } from "./tokens/tokenBuffer.ts";
 import type { BlockContent } from "./events/cacheEvent.ts";
 import type { EngineLoop, RunningSequence, SequenceSink } from "./engineLoop.ts";
 import type { ResolvedOptions } from "./engineOptions.ts";
-import type { RequestPhase } from "./requestLog.ts";
+import type { RequestPhase, RequestRecord } from "./requestLog.ts";
 
 /** What a request asks of the model. */
 export interface GenerationRequest {
@@ -139,6 +139,12 @@ export class Generation {
   get phase(): RequestPhase {
     if (this.choices.some((choice) => choice.tokens > 0)) return "decode";
     return this.#sequences.some((sequence) => sequence.firstScheduledMs !== null) ? "prefill" : "queued";
+  }
+
+  /** Of its first sequence. */
+  get times(): NonNullable<RequestRecord["times"]> {
+    const { arrivedMs, firstScheduledMs: scheduledMs, firstTokenMs, finishedMs } = this.#sequences[0]!;
+    return { arrivedMs, scheduledMs, firstTokenMs, finishedMs };
   }
 
   get sequences(): readonly RunningSequence[] {

@@ -13,6 +13,13 @@ export interface RequestRecord {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
+  /** On the engine's modelled clock, of its first sequence; absent for one that never became a sequence. */
+  readonly times?: {
+    readonly arrivedMs: number;
+    readonly scheduledMs: number | null;
+    readonly firstTokenMs: number | null;
+    readonly finishedMs: number | null;
+  };
 }
 
 /** One request as it arrived. */

@@ -114,6 +114,7 @@ export class Exchange {
         promptTokens: generation.promptTokens,
         cachedTokens: generation.cachedTokens,
         outputTokens: generation.outputTokens,
+        times: generation.times,
       });
     };
     this.response.once("close", () => {
