@@ -54,7 +54,12 @@ function identified(
   const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
   const className = classOf(head.header("x-kvasir-class"), client, servedName, model, tools);
   const bytesPerToken = fleet.tokenDensity.bytesPerToken(model);
-  const identity = tools.reader.identify(shape, body, { bytesPerToken, adapter, salt: null });
+  const identity = tools.reader.identify(shape, body, {
+    bytesPerToken,
+    adapter,
+    salt: null,
+    blockTokens: fleet.blockTokens(model),
+  });
   const prepared = (known: Identity): PreparedRequest => ({
     shape,
     servedName,

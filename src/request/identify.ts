@@ -2,6 +2,7 @@ import { digestChain, mainChain, type ChainHasher } from "./chainHash.ts";
 import { EMPTY_HASHES, type Identity, type UnhashableReason } from "./identity.ts";
 import { DIGEST_BEGIN, DIGEST_BYTES, DIGEST_END, MARK, NOTHING, type Prompt, type PromptPlan } from "./prompt.ts";
 import type { RequestShape } from "./requestShape.ts";
+import { chainRoot, keyedParent, tokenChain } from "./tokens/tokenChain.ts";
 
 /**
  * Bytes of canonical text per block, about 128 tokens of English. Half a block of a shared prefix is lost on average,
@@ -9,7 +10,7 @@ import type { RequestShape } from "./requestShape.ts";
  * about 6 of them, chunks of 256 cost about 7 more and twice the entries.
  */
 export const CHUNK_BYTES = 512;
-/** Tokens per block where the prompt is token ids. */
+/** Tokens per block where the prompt is token ids and nothing is known of the engines' blocks. */
 export const BLOCK_TOKENS = 64;
 /** Whisper's window of 30 s, the least that an engine computes for a recording. */
 const AUDIO_TOKENS = 1500;
@@ -20,6 +21,8 @@ export interface IdentifyOptions {
   readonly adapter: string | null;
   /** Keeps tenants apart that must not share cached blocks; null shares. */
   readonly salt: string | null;
+  /** Of the blocks by which the pool's engines share prompts, where it is known. */
+  readonly blockTokens?: number | null;
 }
 
 /**
@@ -60,7 +63,7 @@ function identifyText(shape: RequestShape, prompt: Prompt, body: Buffer, options
   for (const plan of prompt.text) promptBytes += plannedBytes(plan);
   const hashes = new BigUint64Array(Math.floor(promptBytes / CHUNK_BYTES));
   if (hashes.length > 0) {
-    seedRoot("text", shape, body, options);
+    seedRoot(shape, body, options);
     mainChain.begin(CHUNK_BYTES, hashes, digestChain);
     for (const plan of prompt.text) addPlan(mainChain, plan, body);
     mainChain.end();
@@ -76,33 +79,41 @@ function identifyText(shape: RequestShape, prompt: Prompt, body: Buffer, options
 }
 
 function identifyTokens(shape: RequestShape, prompt: Prompt, body: Buffer, options: IdentifyOptions): Identity {
-  let promptTokens = 0;
-  for (const tokens of prompt.tokens) promptTokens += tokens.length;
-  const hashes = new BigUint64Array(Math.floor(promptTokens / BLOCK_TOKENS));
-  if (hashes.length > 0) {
-    seedRoot("tokens", shape, body, options);
-    mainChain.begin(BLOCK_TOKENS * Uint32Array.BYTES_PER_ELEMENT, hashes, digestChain);
-    for (const tokens of prompt.tokens) {
-      // Little-endian like every platform that Node runs on; the hashes never leave the process.
-      const bytes = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength);
-      mainChain.add(bytes, 0, bytes.length);
-    }
-    mainChain.end();
-  }
+  const [first = new Uint32Array(0), ...more] = prompt.tokens;
+  const tokenIds = more.length === 0 ? first : joined(prompt.tokens);
+  const blockTokens = options.blockTokens ?? BLOCK_TOKENS;
   return {
-    hashes,
-    blockTokens: BLOCK_TOKENS,
-    promptTokens,
-    promptBytes: promptTokens * Uint32Array.BYTES_PER_ELEMENT,
+    hashes: tokenChain(tokenRoot(shape, body, options, blockTokens), tokenIds, blockTokens),
+    blockTokens,
+    promptTokens: tokenIds.length,
+    promptBytes: tokenIds.byteLength,
     approximate: false,
     unhashable: null,
   };
 }
 
+/** As the engines' events have it, unless the request depends on something that no event names in this way. */
+function tokenRoot(shape: RequestShape, body: Buffer, options: IdentifyOptions, blockTokens: number): bigint {
+  const root = chainRoot(options.adapter, shape.cacheSalt, blockTokens);
+  if (options.salt === null && shape.prompt.root.length === 0) return root;
+  seedRoot(shape, body, options);
+  return keyedParent(root, digestChain.digest().toString(16));
+}
+
+function joined(arrays: readonly Uint32Array[]): Uint32Array {
+  const whole = new Uint32Array(arrays.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const array of arrays) {
+    whole.set(array, at);
+    at += array.length;
+  }
+  return whole;
+}
+
 /** Leaves in the digest chain what no two prompts with different adapter, salt or root fields may share. */
-function seedRoot(kind: "text" | "tokens", shape: RequestShape, body: Buffer, options: IdentifyOptions): void {
+function seedRoot(shape: RequestShape, body: Buffer, options: IdentifyOptions): void {
   digestChain.begin(CHUNK_BYTES, EMPTY_HASHES, null);
-  let bytes = addName(kind) + addName(options.adapter) + addName(options.salt) + addName(shape.cacheSalt);
+  let bytes = addName(options.adapter) + addName(options.salt) + addName(shape.cacheSalt);
   for (const plan of shape.prompt.root) bytes += addRootPlan(plan, body);
   digestChain.endDigest(bytes);
 }
