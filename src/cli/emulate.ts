@@ -23,6 +23,8 @@ interface EmulateFlags {
   readonly dataParallelSize: number;
   readonly prefixCaching: boolean;
   readonly answerTokens: number;
+  readonly hostKvTokens: number;
+  readonly hostLinkGbS: number;
   readonly kvEventsPort?: number;
   readonly kvReplayPort?: number;
   readonly kvReplay: boolean;
@@ -52,6 +54,8 @@ export function emulateCommand(program: Command): void {
       "KV memory in tokens; default: what the model leaves of the GPU",
       integer(16, 100_000_000),
     )
+    .option("--host-kv-tokens <n>", "host memory in tokens, for blocks to come back from", integer(0, 1_000_000_000), 0)
+    .option("--host-link-gb-s <x>", "how fast they come back", positive, defaults.hostLinkGBps)
     .option("--block-size <n>", "tokens in a KV block", integer(1, 4096), defaults.blockTokens)
     .option("--max-model-len <n>", "longest prompt and answer together", integer(1, 10_000_000))
     .option("--lora <name...>", "adapters that can be asked for by name", [])
@@ -132,6 +136,8 @@ function engineOptions(flags: EmulateFlags, number: number): EmulatedEngineOptio
     maxBatchedTokens: flags.maxNumBatchedTokens,
     ...(flags.kvTokens === undefined ? {} : { kvTokens: flags.kvTokens }),
     blockTokens: flags.blockSize,
+    hostKvTokens: flags.hostKvTokens,
+    hostLinkGBps: flags.hostLinkGbS,
     ...(flags.maxModelLen === undefined ? {} : { maxModelTokens: flags.maxModelLen }),
     adapters: flags.lora,
     maxResidentAdapters: flags.maxLoras,

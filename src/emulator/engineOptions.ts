@@ -18,6 +18,10 @@ export interface EmulatedEngineOptions {
   readonly maxBatchedTokens?: number;
   readonly kvTokens?: number;
   readonly blockTokens?: number;
+  /** Host memory in tokens, to which full blocks are copied (vLLM's KV offloading); 0 (default): none. */
+  readonly hostKvTokens?: number;
+  /** How fast blocks come back from the host; 25 GB/s is what PCIe 4.0 with 16 lanes gives. */
+  readonly hostLinkGBps?: number;
   readonly maxModelTokens?: number;
   readonly prefixCaching?: boolean;
   readonly policy?: "fcfs" | "priority";
@@ -50,6 +54,8 @@ export interface EmulatedEngineOptions {
 
 export interface ResolvedOptions extends Required<EmulatedEngineOptions> {
   readonly kvEvents: ResolvedKvEventOptions | null;
+  /** What copying a block from the host takes. */
+  readonly restoreMsPerBlock: number;
   /** Key of the table entry that gives times and memory; null: the pair is not in it, llama-3.1-8b on one H100 stands in. */
   readonly prior: string | null;
 }
@@ -64,6 +70,8 @@ export const defaultOptions = Object.freeze({
   maxRunning: 256,
   maxBatchedTokens: 8192,
   blockTokens: 16,
+  hostKvTokens: 0,
+  hostLinkGBps: 25,
   prefixCaching: true,
   policy: "fcfs",
   adapters: [],
@@ -93,6 +101,7 @@ export function resolveOptions(options: EmulatedEngineOptions): ResolvedOptions 
     kvTokens,
     maxModelTokens: Math.min(chosen.maxModelTokens ?? hardware.contextTokens, kvTokens),
     times: chosen.times ?? hardware.times,
+    restoreMsPerBlock: (chosen.blockTokens * hardware.kvBytesPerToken) / (chosen.hostLinkGBps * 1e6),
     prior: hardware.prior,
   });
 }

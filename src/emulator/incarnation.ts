@@ -66,6 +66,8 @@ function startRank(options: ResolvedOptions, rank: number, publishers: EventPubl
       times: options.times,
       kvBlocks: options.kvTokens / options.blockTokens,
       blockTokens: options.blockTokens,
+      hostBlocks: Math.floor(options.hostKvTokens / options.blockTokens),
+      restoreMsPerBlock: options.restoreMsPerBlock,
       maxRunning: options.maxRunning,
       maxBatchedTokens: options.maxBatchedTokens,
       policy: options.policy,

@@ -1,8 +1,9 @@
 import { GENERIC_PRIOR, PRIORS, type StepTimes } from "#src/hardware/stepTimes.ts";
 
 /** Bytes of weights, and of one token's KV: 2 (key and value) x layers x KV heads x head size x 2 bytes (BF16). */
-const MODELS: Readonly<Record<string, { weightBytes: number; kvBytesPerToken: number; contextTokens: number }>> = {
-  "llama-3.1-8b": { weightBytes: 16.06e9, kvBytesPerToken: 2 * 32 * 8 * 128 * 2, contextTokens: 131_072 },
+const LLAMA_8B = { weightBytes: 16.06e9, kvBytesPerToken: 2 * 32 * 8 * 128 * 2, contextTokens: 131_072 };
+const MODELS: Readonly<Record<string, typeof LLAMA_8B>> = {
+  "llama-3.1-8b": LLAMA_8B,
   "llama-3.1-70b": { weightBytes: 141.1e9, kvBytesPerToken: 2 * 80 * 8 * 128 * 2, contextTokens: 131_072 },
   "qwen3-32b": { weightBytes: 65.5e9, kvBytesPerToken: 2 * 64 * 8 * 128 * 2, contextTokens: 40_960 },
 };
@@ -24,6 +25,7 @@ export interface Hardware {
   readonly prior: string | null;
   readonly times: StepTimes;
   readonly kvTokens: number;
+  readonly kvBytesPerToken: number;
   readonly contextTokens: number;
 }
 
@@ -40,15 +42,17 @@ export function hardwareFor(model: string, gpu: string): Hardware {
   const times = prior === undefined ? undefined : PRIORS.get(prior);
   if (prior === undefined || times === undefined) {
     const generic = capacityTokens("llama-3.1-8b", "h100_tp1");
-    return { prior: null, times: GENERIC_PRIOR, kvTokens: generic, contextTokens: 131_072 };
+    const { kvBytesPerToken, contextTokens } = LLAMA_8B;
+    return { prior: null, times: GENERIC_PRIOR, kvTokens: generic, kvBytesPerToken, contextTokens };
   }
   const kvTokens = capacityTokens(known, prior.slice(known.length + 1));
-  return { prior, times, kvTokens, contextTokens: MODELS[known]?.contextTokens ?? 131_072 };
+  const { kvBytesPerToken, contextTokens } = MODELS[known] ?? LLAMA_8B;
+  return { prior, times, kvTokens, kvBytesPerToken, contextTokens };
 }
 
 function capacityTokens(model: string, gpus: string): number {
   const [gpu = "", parallel = "tp1"] = gpus.split("_");
-  const { weightBytes, kvBytesPerToken } = MODELS[model] ?? { weightBytes: 16.06e9, kvBytesPerToken: 131_072 };
+  const { weightBytes, kvBytesPerToken } = MODELS[model] ?? LLAMA_8B;
   const count = Number(parallel.slice(2));
   const bytes = count * ((GPU_BYTES[gpu] ?? 80e9) * MEMORY_SHARE - RESERVED_BYTES_PER_GPU) - weightBytes;
   return Math.floor(bytes / kvBytesPerToken);

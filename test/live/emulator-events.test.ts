@@ -130,6 +130,23 @@ describe("KV events of an emulated engine", () => {
     assert.equal(follower.batches.at(-1)?.seq, 0);
   });
 
+  it("tell what the host's memory holds, by hash alone as vLLM's offloading does", async (t) => {
+    const engine = await emulate(t, { kvEvents: {}, blockTokens: 16, kvTokens: 96, hostKvTokens: 160 });
+    const follower = follow(t, engine);
+    await until(() => isLive(follower));
+    for (const from of [0, 1000, 2000]) assert.equal(await complete(engine, { prompt: ids(from, 80) }), 0);
+    // The last prompt pushed the first out of the host, and the second out of the GPU only.
+    assert.equal(await complete(engine, { prompt: ids(1000, 80) }), 64);
+    assert.equal(await complete(engine, { prompt: ids(0, 80) }), 0);
+    await until(() => follower.batches.length >= 5);
+    const onHost = follower.events.filter(
+      (event) => event.kind !== "cleared" && "tier" in event && event.tier === "host",
+    );
+    const stored = onHost.filter((event) => event.kind === "stored");
+    assert.deepEqual([stored.length, onHost.length - stored.length], [20, 10]);
+    assert.ok(stored.every(({ blockTokens, engineHashes }) => blockTokens === 0 && engineHashes.length === 1));
+  });
+
   it("are repeated as far back as the buffer goes", async (t) => {
     for (const form of ["vllm", "vllm-arrays"] as const) {
       const engine = await emulate(t, { kvEvents: { bufferSteps: 3, topic: "kv", form }, blockTokens: 16 });

@@ -9,19 +9,25 @@ export interface BlockContent {
   readonly salt: string | null;
 }
 
+/** Blocks that are now on a tier. */
+export interface StoredEvent {
+  readonly kind: "stored";
+  readonly tier: CacheTier;
+  readonly hashes: BigUint64Array;
+  /** Null: the first of them begins a prompt. */
+  readonly parent: bigint | null;
+  /** `hashes.length * blockTokens` of them. */
+  readonly tokens: Uint32Array;
+  readonly blockTokens: number;
+  readonly adapter: { readonly name: string; readonly id: number } | null;
+  readonly salt: string | null;
+}
+
+export interface RemovedEvent {
+  readonly kind: "removed";
+  readonly tier: CacheTier;
+  readonly hash: bigint;
+}
+
 /** A change of the prefix cache, before an engine's version gives it its form on the wire. */
-export type CacheEvent =
-  | {
-      readonly kind: "stored";
-      readonly tier: CacheTier;
-      readonly hashes: BigUint64Array;
-      /** Null: the first of them begins a prompt. */
-      readonly parent: bigint | null;
-      /** `hashes.length * blockTokens` of them. */
-      readonly tokens: Uint32Array;
-      readonly blockTokens: number;
-      readonly adapter: { readonly name: string; readonly id: number } | null;
-      readonly salt: string | null;
-    }
-  | { readonly kind: "removed"; readonly tier: CacheTier; readonly hash: bigint }
-  | { readonly kind: "cleared" };
+export type CacheEvent = StoredEvent | RemovedEvent | { readonly kind: "cleared" };

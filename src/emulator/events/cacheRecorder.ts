@@ -1,5 +1,5 @@
 import type { CacheListener } from "../scheduler/blockPool.ts";
-import type { BlockContent, CacheEvent } from "./cacheEvent.ts";
+import type { BlockContent, CacheEvent, StoredEvent } from "./cacheEvent.ts";
 
 /**
  * Collects what happens to the prefix cache until the step in which it happened is delivered. What happens between two
@@ -16,9 +16,13 @@ export class CacheRecorder implements CacheListener {
   }
 
   stored(owner: unknown, chain: BigUint64Array, from: number, to: number): void {
+    this.#now.push(this.#storedEvent(owner, chain, from, to));
+  }
+
+  #storedEvent(owner: unknown, chain: BigUint64Array, from: number, to: number): StoredEvent {
     const { tokens, adapter, salt } = (owner as { readonly content: BlockContent }).content;
     const blockTokens = this.#blockTokens;
-    this.#now.push({
+    return {
       kind: "stored",
       tier: "gpu",
       hashes: chain.subarray(from, to),
@@ -27,7 +31,15 @@ export class CacheRecorder implements CacheListener {
       blockTokens,
       adapter: adapter === null ? null : { name: adapter, id: this.#adapterId(adapter) },
       salt,
-    });
+    };
+  }
+
+  offloaded(owner: unknown, chain: BigUint64Array, at: number): void {
+    this.#now.push({ ...this.#storedEvent(owner, chain, at, at + 1), tier: "host" });
+  }
+
+  dropped(hash: bigint): void {
+    this.#now.push({ kind: "removed", tier: "host", hash });
   }
 
   removed(hash: bigint): void {

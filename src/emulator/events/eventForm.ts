@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CacheEvent, CacheTier } from "./cacheEvent.ts";
+import type { CacheEvent, CacheTier, RemovedEvent, StoredEvent } from "./cacheEvent.ts";
 import { MsgpackWriter } from "./msgpackWriter.ts";
 
 /** Whose events the stream looks like. All say the same; only the bytes differ. */
@@ -95,7 +95,7 @@ function fieldsOf(form: EventForm, event: CacheEvent): Fields[] {
   return [storedFields(form, event)];
 }
 
-function removedFields(form: EventForm, { hash, tier }: Extract<CacheEvent, { kind: "removed" }>): Fields {
+function removedFields(form: EventForm, { hash, tier }: RemovedEvent): Fields {
   const fields: Fields = [
     ["type", text("BlockRemoved")],
     ["block_hashes", hashList(form, [hash])],
@@ -105,7 +105,7 @@ function removedFields(form: EventForm, { hash, tier }: Extract<CacheEvent, { ki
   return fields.slice(0, { vllm: 4, sglang: 3, oldest: 2 }[form.fields]);
 }
 
-function storedFields(form: EventForm, event: Extract<CacheEvent, { kind: "stored" }>): Fields {
+function storedFields(form: EventForm, event: StoredEvent): Fields {
   const { hashes, parent, tokens, blockTokens, adapter, salt, tier } = event;
   const common: Fields = [
     ["type", text("BlockStored")],
@@ -151,10 +151,7 @@ function placeholderFields(form: EventForm, hash: bigint): Fields {
 }
 
 /** Per block: the adapter's name, and before a prompt's first block its salt. */
-function writeExtraKeys(
-  writer: MsgpackWriter,
-  { hashes, parent, adapter, salt }: Extract<CacheEvent, { kind: "stored" }>,
-): void {
+function writeExtraKeys(writer: MsgpackWriter, { hashes, parent, adapter, salt }: StoredEvent): void {
   writer.array(hashes.length);
   for (let block = 0; block < hashes.length; block++) {
     const keys = adapter === null ? [] : [adapter.name];

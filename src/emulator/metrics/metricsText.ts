@@ -52,12 +52,14 @@ export function metricsText(
     "counter",
     perRank(({ loop }) => loop.core.counters.prefixHitTokens),
   );
-  for (const name of [
-    "external_prefix_cache_queries",
-    "external_prefix_cache_hits",
-    "mm_cache_queries",
-    "mm_cache_hits",
-  ])
+  page.family(
+    "vllm:external_prefix_cache_queries",
+    "counter",
+    perRank(({ loop }) => loop.core.counters.hostQueriedTokens),
+  );
+  const restored = ({ loop }: Rank): number => loop.core.counters.hostHitTokens;
+  page.family("vllm:external_prefix_cache_hits", "counter", perRank(restored));
+  for (const name of ["mm_cache_queries", "mm_cache_hits"])
     page.family(
       `vllm:${name}`,
       "counter",
@@ -74,15 +76,17 @@ export function metricsText(
     perRank(({ loop }) => loop.core.counters.promptTokens),
   );
   const hits = ({ loop }: Rank): number => loop.core.counters.prefixHitTokens;
+  const cached = (rank: Rank): number => hits(rank) + restored(rank);
   page.family("vllm:prompt_tokens_by_source", "counter", [
-    ...perRank((rank) => Math.max(0, rank.loop.core.counters.promptTokens - hits(rank)), { source: "local_compute" }),
+    ...perRank((rank) => Math.max(0, rank.loop.core.counters.promptTokens - cached(rank)), { source: "local_compute" }),
     ...perRank(hits, { source: "local_cache_hit" }),
-    ...perRank(() => 0, { source: "external_kv_transfer" }),
+    ...perRank(restored, { source: "external_kv_transfer" }),
   ]);
-  page.family("vllm:prompt_tokens_cached", "counter", perRank(hits));
+  page.family("vllm:prompt_tokens_cached", "counter", perRank(cached));
   page.family("vllm:prompt_tokens_cached_by_source", "counter", [
     ...perRank(hits, { source: "device" }),
-    ...["host", "p2p", "disk", "external_unspecified"].flatMap((source) => perRank(() => 0, { source })),
+    ...perRank(restored, { source: "host" }),
+    ...["p2p", "disk", "external_unspecified"].flatMap((source) => perRank(() => 0, { source })),
   ]);
   page.family(
     "vllm:generation_tokens",

@@ -8,6 +8,11 @@ export interface CacheListener {
   /** Blocks `from` to `to` (exclusive) of a sequence, whose chain of hashes and owner are given, became findable. */
   stored(owner: unknown, chain: BigUint64Array, from: number, to: number): void;
   removed(hash: bigint): void;
+  /** Block `at` of a chain is in the host's memory too. */
+  offloaded?(owner: unknown, chain: BigUint64Array, at: number): void;
+  /** A block is in the host's memory no longer. */
+  dropped?(hash: bigint): void;
+  /** Nothing is left, on the host neither. */
   cleared(): void;
 }
 

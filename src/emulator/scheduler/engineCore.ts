@@ -1,6 +1,7 @@
 import { RouterError } from "#src/errors/routerError.ts";
 import type { StepTimes } from "#src/hardware/stepTimes.ts";
 import { AdapterSlots } from "./adapterSlots.ts";
+import { countQuery, noCounts } from "./engineCounters.ts";
 import { KvMemory, type KvMemoryOptions } from "./kvMemory.ts";
 import { Sequence, type SequenceSpec } from "./sequence.ts";
 import { StepCost } from "./stepCost.ts";
@@ -16,6 +17,8 @@ export interface EngineCoreOptions extends KvMemoryOptions {
   /** LoRA adapters that fit into GPU memory, and what loading one adds to the step that needs it. */
   readonly maxResidentAdapters: number;
   readonly adapterLoadMs: number;
+  /** What copying a block from the host takes; copies run beside the step's computation, which waits for them. */
+  readonly restoreMsPerBlock?: number;
 }
 
 /** What one step did. The arrays are reused: they hold until the next call of `step`. */
@@ -30,19 +33,6 @@ export interface StepOutcome<Owner> {
   readonly finished: readonly Sequence<Owner>[];
 }
 
-/** Cumulative since the engine's start. */
-export interface EngineCounters {
-  steps: number;
-  submitted: number;
-  finished: number;
-  aborted: number;
-  preemptions: number;
-  prefixQueriedTokens: number;
-  prefixHitTokens: number;
-  promptTokens: number;
-  generatedTokens: number;
-}
-
 /** Adapters wait at most for the batch to drain; looking further down the queue than this each step would cost too much. */
 const DEFERRED_SCAN_LIMIT = 256;
 
@@ -55,17 +45,7 @@ export class EngineCore<Owner> {
   readonly options: EngineCoreOptions;
   /** Every step takes this many times as long: a throttled GPU. */
   slowFactor = 1;
-  readonly counters: EngineCounters = {
-    steps: 0,
-    submitted: 0,
-    finished: 0,
-    aborted: 0,
-    preemptions: 0,
-    prefixQueriedTokens: 0,
-    prefixHitTokens: 0,
-    promptTokens: 0,
-    generatedTokens: 0,
-  };
+  readonly counters = noCounts();
   readonly #memory: KvMemory<Owner>;
   readonly #waiting: WaitingQueue<Owner>;
   readonly #adapters: AdapterSlots;
@@ -75,6 +55,7 @@ export class EngineCore<Owner> {
   readonly #finished: Sequence<Owner>[] = [];
   #stepTokens = 0;
   #adapterLoads = 0;
+  #restoredBlocks = 0;
 
   constructor(options: EngineCoreOptions) {
     this.options = options;
@@ -157,13 +138,16 @@ export class EngineCore<Owner> {
     this.#finished.length = 0;
     this.#stepTokens = 0;
     this.#adapterLoads = 0;
+    this.#restoredBlocks = 0;
 
     const preemptionsBefore = this.counters.preemptions;
     const left = this.#continueRunning(this.options.maxBatchedTokens);
     // Whoever was just preempted must not get its memory straight back.
     if (this.counters.preemptions === preemptionsBefore) this.#admitWaiting(left, nowMs);
 
-    const durationMs = (this.#cost.durationMs + this.#adapterLoads * this.options.adapterLoadMs) * this.slowFactor;
+    const computeMs = this.#cost.durationMs + this.#adapterLoads * this.options.adapterLoadMs;
+    const restoreMs = this.#restoredBlocks * (this.options.restoreMsPerBlock ?? 0);
+    const durationMs = Math.max(computeMs, restoreMs) * this.slowFactor;
     this.#settle(nowMs + durationMs);
     if (this.#stepTokens > 0) this.counters.steps++;
     return { durationMs, tokens: this.#stepTokens, emitted: this.#emitted, finished: this.#finished };
@@ -214,9 +198,9 @@ export class EngineCore<Owner> {
     if (sequence.firstScheduledMs === null) {
       sequence.firstScheduledMs = nowMs;
       sequence.cachedTokens = sequence.computedTokens;
-      this.counters.prefixQueriedTokens += sequence.readsCache ? sequence.promptTokens : 0;
-      this.counters.prefixHitTokens += sequence.cachedTokens;
+      countQuery(this.counters, sequence, this.options);
     }
+    this.#restoredBlocks += sequence.restoredBlocks;
     this.#waiting.remove(sequence);
     sequence.state = "running";
     this.#running.push(sequence);

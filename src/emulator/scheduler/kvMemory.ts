@@ -1,10 +1,13 @@
 import { BlockPool, type CacheListener } from "./blockPool.ts";
+import { HostTier } from "./hostTier.ts";
 import type { Sequence } from "./sequence.ts";
 
 export interface KvMemoryOptions {
   readonly kvBlocks: number;
   readonly blockTokens: number;
   readonly prefixCaching: boolean;
+  /** Blocks of host memory to which full blocks are copied; absent: none. */
+  readonly hostBlocks?: number;
   readonly cacheListener?: CacheListener;
 }
 
@@ -12,6 +15,7 @@ export interface KvMemoryOptions {
 export class KvMemory<Owner> {
   readonly #pool: BlockPool;
   readonly #listener: CacheListener | null;
+  readonly #host: HostTier;
   readonly #blockTokens: number;
   readonly #prefixCaching: boolean;
   /** The sequence that did not fit last time, and the free blocks it needs: no use in looking its prefix up before. */
@@ -21,6 +25,7 @@ export class KvMemory<Owner> {
   constructor(options: KvMemoryOptions) {
     this.#listener = options.cacheListener ?? null;
     this.#pool = new BlockPool(options.kvBlocks, this.#listener);
+    this.#host = new HostTier(options.hostBlocks ?? 0, this.#listener);
     this.#blockTokens = options.blockTokens;
     this.#prefixCaching = options.prefixCaching;
   }
@@ -43,17 +48,20 @@ export class KvMemory<Owner> {
   }
 
   clearCache(): boolean {
-    return this.#pool.clear();
+    if (!this.#pool.clear()) return false;
+    this.#host.clear();
+    return true;
   }
 
   /**
-   * Lets a sequence without blocks in: its cached prefix is shared, its next tokens (at most `budget`) get blocks.
+   * Lets a sequence without blocks in: its cached prefix is shared, what comes next of it on the host gets blocks to be
+   * copied into, and its next tokens (at most `budget`) get blocks.
    * Returns how many tokens that leaves to compute now; 0 if there is no room, and then nothing has changed.
    */
   enter(sequence: Sequence<Owner>, budget: number): number {
     if (sequence === this.#refused && this.#pool.free < this.#refusedNeeds) return 0;
     const hits = this.#countHits(sequence);
-    const cachedTokens = hits.blocks * this.#blockTokens;
+    const cachedTokens = (hits.blocks + hits.restorable) * this.#blockTokens;
     const tokens = Math.min(sequence.promptTokens + sequence.generatedTokens - cachedTokens, budget);
     const newBlocks = this.#blocksFor(cachedTokens + tokens) - hits.blocks;
     if (newBlocks > this.#pool.free - hits.idle) {
@@ -69,6 +77,7 @@ export class KvMemory<Owner> {
     }
     sequence.publishedBlocks = hits.blocks;
     sequence.computedTokens = cachedTokens;
+    sequence.restoredBlocks = hits.restorable;
     this.cover(sequence, cachedTokens + tokens);
     return tokens;
   }
@@ -92,6 +101,7 @@ export class KvMemory<Owner> {
     }
     sequence.publishedBlocks = full;
     this.#listener?.stored(sequence.owner, sequence.hashes, first, full);
+    this.#host.store(sequence.owner, sequence.hashes, first, full);
     return true;
   }
 
@@ -101,8 +111,11 @@ export class KvMemory<Owner> {
     sequence.blockCount = 0;
   }
 
-  /** Leading blocks in the cache, and how many of them nobody holds. At least one token is left to compute. */
-  #countHits(sequence: Sequence<Owner>): { blocks: number; idle: number } {
+  /**
+   * Leading blocks in the cache, how many of them nobody holds, and how many that follow are on the host. At least one
+   * token is left to compute.
+   */
+  #countHits(sequence: Sequence<Owner>): { blocks: number; idle: number; restorable: number } {
     const words = sequence.hashWords;
     const usable = Math.floor((sequence.promptTokens + sequence.generatedTokens - 1) / this.#blockTokens);
     const limit = this.#prefixCaching && sequence.readsCache ? Math.min(usable, words.length / 2) : 0;
@@ -113,7 +126,9 @@ export class KvMemory<Owner> {
       if (block === -1) break;
       if (this.#pool.references(block) === 0) idle++;
     }
-    return { blocks, idle };
+    let restorable = 0;
+    while (blocks + restorable < limit && this.#host.has(sequence.hashes[blocks + restorable] ?? 0n)) restorable++;
+    return { blocks, idle, restorable };
   }
 
   #blocksFor(tokens: number): number {

@@ -52,6 +52,8 @@ export class Sequence<Owner> {
 
   blocks: Int32Array;
   blockCount = 0;
+  /** Blocks that were copied from the host when it was last let in. */
+  restoredBlocks = 0;
   /** Leading blocks that have been offered to the prefix cache. */
   publishedBlocks = 0;
 
