@@ -8,6 +8,16 @@ const HOLD_MAX_MS = 30_000;
 /** A token seen within this time proves life, whatever the health route does. */
 const ALIVE_AFTER_TOKEN_MS = 15_000;
 
+/** A 429 or 503 of an engine. */
+export interface Refusal {
+  /** Null: it did not say for how long. */
+  readonly retryAfterMs: number | null;
+  /** Requests of ours that it had besides this one. */
+  readonly others: number;
+  /** When the refused request was placed there. */
+  readonly boundMs: number;
+}
+
 /** A replica's lifecycle, and how long it asked to be left alone. Pure: time is an argument. */
 export class Health {
   #lifecycle: Lifecycle;
@@ -15,6 +25,8 @@ export class Health {
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #busyInRow = 0;
   #lastTokenMs = Number.NEGATIVE_INFINITY;
+  #window = Number.POSITIVE_INFINITY;
+  #refusedMs = Number.NEGATIVE_INFINITY;
   readonly #onState: (lifecycle: Lifecycle, nowMs: number) => void;
 
   /** `onState` is told of each change of the state's name. */
@@ -40,6 +52,14 @@ export class Health {
   /** A health probe got no answer in time. A replica whose tokens flow is alive all the same: it is in a long prefill. */
   hung(nowMs: number): void {
     this.apply({ kind: "probe_hung", alive: nowMs - this.#lastTokenMs < ALIVE_AFTER_TOKEN_MS }, nowMs);
+  }
+
+  /**
+   * Requests of ours that it has shown to take at a time; unlimited until it refuses one. Falls to what it had when it
+   * refused and grows by one per round of answers, as TCP's congestion window does: it finds slots nobody told us of.
+   */
+  get window(): number {
+    return Math.floor(this.#window);
   }
 
   held(nowMs: number): boolean {
@@ -72,6 +92,7 @@ export class Health {
   answered(nowMs: number): void {
     this.#busyInRow = 0;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    this.#window += 1 / this.#window;
     this.apply({ kind: "request_answered" }, nowMs);
   }
 
@@ -79,8 +100,15 @@ export class Health {
     this.apply({ kind: "request_failed" }, nowMs);
   }
 
-  /** The engine answered 429 or 503. `retryAfterMs` null: it did not say for how long. */
-  busy(retryAfterMs: number | null, nowMs: number): void {
+  /** The engine answered 429 or 503. */
+  busy({ retryAfterMs, others, boundMs }: Refusal, nowMs: number): void {
+    this.#window = Math.max(1, others);
+    // Sent before the last refusal was known: one burst into a full engine is one refusal.
+    if (boundMs < this.#refusedMs) {
+      this.#heldUntilMs = Math.max(this.#heldUntilMs, nowMs + Math.min(HOLD_MAX_MS, retryAfterMs ?? 0));
+      return;
+    }
+    this.#refusedMs = nowMs;
     const holdMs = retryAfterMs ?? HOLD_BASE_MS * 2 ** Math.min(this.#busyInRow, 20);
     this.#busyInRow++;
     this.#heldUntilMs = Math.max(this.#heldUntilMs, nowMs + Math.min(HOLD_MAX_MS, Math.max(0, holdMs)));
@@ -92,6 +120,8 @@ export class Health {
     this.#busyInRow = 0;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#lastTokenMs = Number.NEGATIVE_INFINITY;
+    this.#window = Number.POSITIVE_INFINITY;
+    this.#refusedMs = Number.NEGATIVE_INFINITY;
     this.apply({ kind: "restarted" }, nowMs);
   }
 }

@@ -88,7 +88,6 @@ export class Ledger {
     load.decodingSequences += reservation.sequences;
     load.decodeKvTokens += reservation.promptTokens;
     load.changed(nowMs);
-    reservation.replica.health.tokenSeen(nowMs);
   }
 
   /** `outputTokens` seen so far, all sequences together; it never falls. The first token is implied. */
@@ -112,7 +111,6 @@ export class Ledger {
     load.remainingOutputTokens += change;
     load.reservedKvTokens += change + grown;
     load.changed(nowMs);
-    reservation.replica.health.tokenSeen(nowMs);
   }
 
   /** However the request ended. Exactly once: later calls, and those of dead incarnations, change no load. */

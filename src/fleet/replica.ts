@@ -114,6 +114,7 @@ export class Replica {
     if (this.health.held(nowMs)) return false;
     const taken = this.load.slotsTaken(nowMs);
     // A request of more sequences than there are slots must still run somewhere: alone.
-    return taken === 0 || taken + sequences <= this.#limits.maxRunningRequests;
+    if (taken === 0) return true;
+    return taken + sequences <= this.#limits.maxRunningRequests && this.load.requests < this.health.window;
   }
 }

@@ -47,7 +47,11 @@ export class Feedback {
     if (placement.finished || !Number.isNaN(placement.firstTokenMs)) return;
     placement.firstTokenMs = nowMs;
     this.#dropPresumed(placement);
-    if (placement.reservation.live) this.#observePrefill(placement, nowMs - placement.boundMs);
+    if (placement.reservation.live) {
+      this.#observePrefill(placement, nowMs - placement.boundMs);
+      // Only what was really seen proves life: a presumed first token must not keep a silent engine in use.
+      placement.replica.health.tokenSeen(nowMs);
+    }
     this.#fleet.ledger.firstToken(placement.reservation, nowMs);
     if (placement.reservation.live) this.#fleet.index.confirm(placement.prefix, nowMs);
     this.#steps.tokens(placement, 1, nowMs);
@@ -57,7 +61,9 @@ export class Feedback {
     if (placement.finished) return;
     if (Number.isNaN(placement.firstTokenMs)) this.firstToken(placement, nowMs);
     this.#fleet.ledger.progress(placement.reservation, outputTokens, nowMs);
-    if (placement.reservation.live) this.#steps.tokens(placement, outputTokens, nowMs);
+    if (!placement.reservation.live) return;
+    placement.replica.health.tokenSeen(nowMs);
+    this.#steps.tokens(placement, outputTokens, nowMs);
   }
 
   heldUp(placement: Placement): void {
@@ -78,14 +84,16 @@ export class Feedback {
         if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
         this.#fleet.index.confirm(prefix, nowMs);
         this.#correctIndex(placement, outcome.usage);
-      } else if (Number.isNaN(placement.firstTokenMs)) this.#fleet.index.abandon(prefix);
+      }
     }
+    // Where the replica's cache is gone as well as where nothing was computed: the index knows its incarnations.
+    if (!reservation.live || (!answered && Number.isNaN(placement.firstTokenMs))) this.#fleet.index.abandon(prefix);
     if (answered) this.#observeLengths(placement, outcome.usage);
     this.#fleet.ledger.release(reservation, nowMs);
     return true;
   }
 
-  #judge({ replica }: Placement, outcome: AttemptOutcome, nowMs: number): void {
+  #judge({ replica, boundMs }: Placement, outcome: AttemptOutcome, nowMs: number): void {
     switch (outcome.kind) {
       case "answered":
         // 501: the engine does not have this route. That is an answer, not a failure.
@@ -93,7 +101,7 @@ export class Feedback {
         else replica.health.answered(nowMs);
         return;
       case "busy":
-        replica.health.busy(outcome.retryAfterMs, nowMs);
+        replica.health.busy({ retryAfterMs: outcome.retryAfterMs, others: replica.load.requests - 1, boundMs }, nowMs);
         return;
       case "failed":
         replica.health.failed(nowMs);

@@ -87,7 +87,7 @@ describe("eligibility", () => {
     const a = replica("a:1");
     for (let at = 0; at < LIFECYCLE_LIMITS.busyToQuarantine; at++) {
       const one = fleet.ledger.reserve(request(), a, 0, 1, clock.nowMs());
-      a.health.busy(0, clock.nowMs());
+      a.health.busy({ retryAfterMs: 0, others: 0, boundMs: clock.nowMs() }, clock.nowMs());
       fleet.ledger.release(one, clock.nowMs());
     }
     assert.deepEqual(ids(fleet.eligible(request(), NOBODY_EXCLUDED, clock.nowMs()).candidates), ["b:1"]);

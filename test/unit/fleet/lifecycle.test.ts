@@ -93,7 +93,8 @@ describe("a replica's lifecycle", () => {
 
   it("is not brought out of quarantine by a health route that is fine", () => {
     const health = readyHealth();
-    for (let at = 0; at < LIFECYCLE_LIMITS.busyToQuarantine; at++) health.busy(null, at);
+    for (let at = 0; at < LIFECYCLE_LIMITS.busyToQuarantine; at++)
+      health.busy({ retryAfterMs: null, others: 0, boundMs: at }, at);
     assert.equal(stateOf(health), "quarantined");
     health.apply({ kind: "probe_ready" }, 100);
     assert.equal(stateOf(health), "quarantined");
@@ -101,22 +102,50 @@ describe("a replica's lifecycle", () => {
 
   it("takes a single 429 or 503 as back-pressure with the engine's own Retry-After, bounded", () => {
     const health = readyHealth();
-    health.busy(2_000, 0);
+    health.busy({ retryAfterMs: 2_000, others: 0, boundMs: 0 }, 0);
     assert.equal(stateOf(health), "ready");
     assert.equal(health.held(1_999), true);
     assert.equal(health.held(2_000), false);
     health.answered(2_001);
-    health.busy(86_400_000, 3_000);
+    health.busy({ retryAfterMs: 86_400_000, others: 0, boundMs: 3_000 }, 3_000);
     assert.equal(health.held(3_000 + 29_999), true);
     assert.equal(health.held(3_000 + 30_000), false);
   });
 
   it("holds longer each time an engine refuses without saying for how long", () => {
     const health = readyHealth();
-    health.busy(null, 0);
+    health.busy({ retryAfterMs: null, others: 0, boundMs: 0 }, 0);
     const firstMs = health.heldUntilMs;
-    health.busy(null, firstMs);
+    health.busy({ retryAfterMs: null, others: 0, boundMs: firstMs }, firstMs);
     assert.ok(health.heldUntilMs - firstMs > firstMs);
+  });
+
+  it("takes a burst into a full engine for one refusal", () => {
+    const health = readyHealth();
+    const burst = LIFECYCLE_LIMITS.busyToQuarantine * 3;
+    for (let at = 1; at <= burst; at++) health.busy({ retryAfterMs: null, others: burst - at, boundMs: 0 }, at);
+    assert.equal(stateOf(health), "ready");
+    const again = LIFECYCLE_LIMITS.busyToQuarantine;
+    for (let at = 1; at <= again; at++) health.busy({ retryAfterMs: null, others: 0, boundMs: at * 1000 }, at * 1000);
+    assert.equal(stateOf(health), "quarantined");
+  });
+
+  it("finds slots that nobody told of: down to what it had when it refused, up by one per round of answers", () => {
+    const health = readyHealth();
+    assert.equal(health.window, Number.POSITIVE_INFINITY);
+    health.answered(0);
+    assert.equal(health.window, Number.POSITIVE_INFINITY);
+    health.busy({ retryAfterMs: null, others: 2, boundMs: 1 }, 1);
+    assert.equal(health.window, 2);
+    health.answered(2);
+    assert.equal(health.window, 2);
+    health.answered(3);
+    health.answered(4);
+    assert.equal(health.window, 3);
+    health.busy({ retryAfterMs: null, others: 0, boundMs: 5 }, 5);
+    assert.equal(health.window, 1);
+    health.restarted(6);
+    assert.equal(health.window, Number.POSITIVE_INFINITY);
   });
 
   it("takes a replica whose tokens flow for alive, whatever its health route does", () => {

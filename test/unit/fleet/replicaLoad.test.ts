@@ -106,9 +106,11 @@ describe("the load of a replica", () => {
     fleet.ledger.reserve(request(), a, 0, 10, clock.nowMs());
     assert.equal(a.hasRoom(2, clock.nowMs()), false);
     assert.equal(a.hasRoom(1, clock.nowMs()), true);
-    a.health.busy(1000, clock.nowMs());
+    a.health.busy({ retryAfterMs: 1000, others: 1, boundMs: clock.nowMs() }, clock.nowMs());
     assert.equal(a.hasRoom(1, clock.nowMs()), false);
     clock.advance(1000);
+    assert.equal(a.hasRoom(1, clock.nowMs()), false, "it refused one beside the one it has");
+    a.health.answered(clock.nowMs());
     assert.equal(a.hasRoom(1, clock.nowMs()), true);
   });
 

@@ -164,6 +164,26 @@ describe("health", () => {
   });
 });
 
+describe("proof of life", () => {
+  test("a first token that is only presumed proves nothing (12)", () => {
+    const { scheduler, fleet } = made(readyFleet(1, 64));
+    const { health } = fleet.replicas()[0]!;
+    submit(scheduler, 0, {}, { streamed: false });
+    submit(scheduler, 60_000, {}, { streamed: false });
+    for (let at = 0; at < 10; at++) health.hung(60_000 + at);
+    assert.equal(health.lifecycle.state, "unreachable");
+  });
+
+  test("tokens that flow do (12)", () => {
+    const { scheduler, fleet } = made(readyFleet(1, 64));
+    const { health } = fleet.replicas()[0]!;
+    const { placement } = submit(scheduler, 0);
+    scheduler.firstToken(placement!, 59_000);
+    for (let at = 0; at < 10; at++) health.hung(60_000 + at);
+    assert.equal(health.lifecycle.state, "ready");
+  });
+});
+
 describe("cache and lengths", () => {
   test("a prompt is expected where it went, at once and after its end", () => {
     const { scheduler } = made(readyFleet(4, 8), { policy: "kvasir" });
