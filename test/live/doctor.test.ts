@@ -6,7 +6,7 @@ import type { FindingId } from "#src/doctor/findings/catalogue.ts";
 import { NO_TOKENIZERS } from "#src/doctor/tokenizers.ts";
 import { createAskEngine } from "#src/engines/engineClient.ts";
 import { zmqSockets } from "#src/engines/events/stream/zmqSockets.ts";
-import { emulatedTokenizer, endpointOf, healthy, SCENARIOS, type Scenario } from "./doctorScenarios.ts";
+import { emulatedTokenizer, endpointOf, fronted, healthy, SCENARIOS, type Scenario } from "./doctorScenarios.ts";
 
 function look(scenario: Scenario, nonce: string | null = "never seen before"): Promise<Examination> {
   const { endpoints, wantedModels = [], tokenizers = NO_TOKENIZERS, isSilent = false } = scenario;
@@ -57,6 +57,21 @@ describe("the doctor", () => {
     const engine = await healthy(t, { reportsCachedTokens: false });
     assert.deepEqual(idsOf(await look({ endpoints: [endpointOf(engine)] }, null)), []);
     assert.equal(engine.stats().submitted, 0);
+  });
+
+  it("waits for an engine that takes long to tell its configuration", async (t) => {
+    const engine = await healthy(t);
+    const url = await fronted(t, engine, { "/server_info?config_format=json": { delayMs: 600 } });
+    const examination = await examine([endpointOf({ url })], [], {
+      timers: processTimers,
+      wallMs: Date.now,
+      open: ({ url, apiKey }) => createAskEngine({ url, apiKey, timeouts: { connectMs: 500, totalMs: 500 } }),
+      sockets: zmqSockets,
+      tokenizers: NO_TOKENIZERS,
+      limits: { eventMs: 10_000, probeMs: 10_000 },
+      nonce: null,
+    });
+    assert.deepEqual(idsOf(examination), []);
   });
 
   it("looks at the rest where one engine never answers", async (t) => {

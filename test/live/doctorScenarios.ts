@@ -175,25 +175,34 @@ export const SCENARIOS: Readonly<Record<FindingId, Build>> = {
   },
 };
 
-/** An engine behind a server that answers some paths itself; KV events stay where they are. */
-async function fronted(
+interface OwnAnswer {
+  readonly status?: number;
+  /** Absent: the engine's. */
+  readonly body?: string;
+  readonly delayMs?: number;
+}
+
+/** An engine behind a server that answers some paths itself, or late; KV events stay where they are. */
+export async function fronted(
   t: TestContext,
   engine: EmulatedEngine,
-  own: Readonly<Record<string, { readonly status: number; readonly body: string }>>,
+  own: Readonly<Record<string, OwnAnswer>>,
 ): Promise<string> {
   const { url } = await serve(t, (incoming, response) => {
-    const answer = own[incoming.url ?? ""];
-    if (answer !== undefined) {
-      response.writeHead(answer.status, { "content-type": "application/json" }).end(answer.body);
-      return;
-    }
+    const { body, status = 200, delayMs = 0 } = own[incoming.url ?? ""] ?? {};
     const { method, headers } = incoming;
-    const onward = httpRequest(engine.url + (incoming.url ?? "/"), { method, headers }, (answered) => {
-      response.writeHead(answered.statusCode ?? 502, answered.headers);
-      answered.pipe(response);
-    });
-    onward.on("error", () => response.destroy());
-    incoming.pipe(onward);
+    setTimeout(() => {
+      if (body !== undefined) {
+        response.writeHead(status, { "content-type": "application/json" }).end(body);
+        return;
+      }
+      const onward = httpRequest(engine.url + (incoming.url ?? "/"), { method, headers }, (answered) => {
+        response.writeHead(answered.statusCode ?? 502, answered.headers);
+        answered.pipe(response);
+      });
+      onward.on("error", () => response.destroy());
+      incoming.pipe(onward);
+    }, delayMs);
   });
   return url;
 }

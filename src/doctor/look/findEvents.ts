@@ -1,9 +1,12 @@
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { AskEngine, EngineProfile } from "#src/engines/engineAdapter.ts";
-import { askForAdvertisedEvents } from "#src/engines/events/advertisedEvents.ts";
+import { askForAdvertisedEvents, type AdvertisedEvents } from "#src/engines/events/advertisedEvents.ts";
 import { configuredAddress, endpointsOf } from "#src/engines/events/eventAddresses.ts";
 import type { KvEventAddress } from "#src/engines/events/stream/sockets.ts";
 import type { EventReading } from "../sighting.ts";
+
+/** vLLM collects facts of its machine for the first answer, which was seen to take longer than any other question may. */
+const INFO_LIMIT_MS = 30_000;
 
 export type FoundEvents =
   | Exclude<EventReading, { kind: "published" }>
@@ -18,7 +21,15 @@ export async function findEvents(
   if (profile.kind === "llamacpp") return { kind: "none" };
   if (endpoint.kvEvents === null) return { kind: "off", why: "engines[].kvEvents is null." };
   if (endpoint.kvEvents?.endpoint === "pull") return { kind: "pull" };
-  const advertised = endpoint.kvEvents === undefined ? await askForAdvertisedEvents(ask).catch(() => null) : null;
+  let advertised: AdvertisedEvents | null = null;
+  if (endpoint.kvEvents === undefined) {
+    try {
+      advertised = await askForAdvertisedEvents((path, options) => ask(path, { timeoutMs: INFO_LIMIT_MS, ...options }));
+    } catch (caught) {
+      const why = caught instanceof Error ? caught.message : String(caught);
+      return { kind: "off", why: `The configuration names none, and the engine could not be asked: ${why}` };
+    }
+  }
   const source = endpoint.kvEvents ?? (advertised === null ? null : endpointsOf(advertised));
   if (source === null) {
     const why =
