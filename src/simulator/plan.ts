@@ -40,6 +40,10 @@ export interface PlanFlags {
   readonly policy: string;
   readonly routers: number;
   readonly identityBlocks: number;
+  readonly events: boolean;
+  readonly eventDelayMs: number;
+  readonly eventLoss: number;
+  readonly eventReplayMs: number;
   readonly queueMs: number;
   readonly queueRequests: number;
   readonly retries: number;
@@ -102,7 +106,10 @@ export function planOf(flags: PlanFlags): ComparisonPlan {
       },
       classes,
       adapters: senders.adapters.map(({ name }) => name),
-      identityTokens: flags.identityBlocks * flags.blockSize,
+      events: flags.events
+        ? { delayMs: flags.eventDelayMs, lossShare: flags.eventLoss, replayMs: flags.eventReplayMs }
+        : null,
+      identityTokens: flags.events ? flags.blockSize : flags.identityBlocks * flags.blockSize,
       tellsOutputLimit: flags.tellOutputLimit,
       incidents: flags.scenario === undefined ? [] : readScenario(flags.scenario, engines.length),
       sampleEveryMs: 1_000,

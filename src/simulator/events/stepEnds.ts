@@ -4,6 +4,7 @@ import type { SimEvent } from "../kernel/simEvent.ts";
 import type { Flight } from "../world/flight.ts";
 import type { ModelledEngine } from "../world/modelledEngine.ts";
 import type { World } from "../world/world.ts";
+import { publishCacheEvents } from "./publishCacheEvents.ts";
 import { PRIORITY } from "./priorities.ts";
 
 /** Output is reported to the scheduler at most this often per request: as in the gateway (`dispatch/carriage.ts`). */
@@ -30,10 +31,12 @@ export class StepEnds implements SimEvent<World> {
       const following = finished(sequence, engine, world);
       if (following.length > 0) followUps = [...followUps, ...following];
     }
+    const published = publishCacheEvents(engine, world);
     // First: what routers make of this step's end cannot be there in time for the next one.
     const next = engine.begin(nowMs);
     const decided = world.carryOut();
-    return followUps.length === 0 && decided.length === 0 ? next : [...next, ...decided, ...followUps];
+    if (followUps.length === 0 && decided.length === 0 && published.length === 0) return next;
+    return [...next, ...published, ...decided, ...followUps];
   }
 }
 

@@ -48,7 +48,7 @@ export function chainHashes(content: Content, options: ChainOptions): BigUint64A
 }
 
 /** The run at hand, from the prompt's first to the answer, which never ends. */
-class Runs {
+export class Runs {
   id = 0;
   start = 0;
   end = 0;
@@ -57,7 +57,7 @@ class Runs {
   readonly #answerId: number;
   #at = -1;
 
-  constructor(content: Content, { promptTokens, answerId }: ChainOptions) {
+  constructor(content: Content, { promptTokens, answerId }: Pick<ChainOptions, "promptTokens" | "answerId">) {
     this.#content = content;
     this.#promptTokens = promptTokens;
     this.#answerId = answerId;

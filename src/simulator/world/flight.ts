@@ -13,6 +13,8 @@ export class Flight {
   readonly request: RouteRequest;
   /** Of prompt and answer. */
   readonly chain: BigUint64Array;
+  /** Likewise; null where engines publish no events, for then nobody reads them. */
+  readonly tokens: Uint32Array | null;
   readonly record: RequestRecord;
   readonly excluded = new Set<string>();
   /** What made the last attempt fail: says more than "no replica is left". */
@@ -27,12 +29,14 @@ export class Flight {
     router: ModelledRouter;
     request: RouteRequest;
     chain: BigUint64Array;
+    tokens: Uint32Array | null;
     record: RequestRecord;
   }) {
     this.arrival = made.arrival;
     this.router = made.router;
     this.request = made.request;
     this.chain = made.chain;
+    this.tokens = made.tokens;
     this.record = made.record;
   }
 

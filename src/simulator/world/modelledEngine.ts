@@ -1,9 +1,11 @@
 import { EngineCore } from "#src/emulator/scheduler/engineCore.ts";
 import type { StepOutcome } from "#src/emulator/scheduler/engineCore.ts";
+import type { KvEventBatch } from "#src/engines/events/kvEvent.ts";
 import type { EngineMetrics } from "#src/engines/vocabulary.ts";
 import { StepEnds } from "../events/stepEnds.ts";
 import { NOTHING } from "../kernel/simEvent.ts";
 import type { SimEvent } from "../kernel/simEvent.ts";
+import { CacheEvents } from "./cacheEvents.ts";
 import type { Flight } from "./flight.ts";
 import type { EngineSetup } from "./runSettings.ts";
 import type { World } from "./world.ts";
@@ -29,12 +31,15 @@ export class ModelledEngine {
   #stepEnds: StepEnds;
   #consequence: readonly SimEvent<World>[];
 
-  constructor(index: number, setup: EngineSetup) {
+  readonly #publishes: boolean;
+  #cacheEvents: CacheEvents | null = null;
+
+  constructor(index: number, setup: EngineSetup, publishes: boolean) {
     this.index = index;
     this.setup = setup;
     this.slowFactor = setup.slowFactor;
-    this.core = new EngineCore(setup.core);
-    this.core.slowFactor = this.slowFactor;
+    this.#publishes = publishes;
+    this.core = this.#makeCore();
     this.#stepEnds = new StepEnds(this);
     this.#consequence = [this.#stepEnds];
   }
@@ -85,13 +90,17 @@ export class ModelledEngine {
     return outcome;
   }
 
+  /** What its cache has become since the last call; null: nothing, or it does not tell. */
+  takeEvents(nowMs: number): KvEventBatch | null {
+    return this.#cacheEvents?.take(nowMs) ?? null;
+  }
+
   /** The process dies with all it holds; returns whom that hits. */
   crash(): readonly Flight[] {
     const hit = [...this.flights];
     this.flights.clear();
     this.state = "down";
-    this.core = new EngineCore(this.setup.core);
-    this.core.slowFactor = this.slowFactor;
+    this.core = this.#makeCore();
     this.#outcome = null;
     this.#stepEnds = new StepEnds(this);
     this.#consequence = [this.#stepEnds];
@@ -127,5 +136,15 @@ export class ModelledEngine {
       prefixCachingEnabled: prefixCaching,
       asleep: false,
     };
+  }
+
+  #makeCore(): EngineCore<Flight> {
+    const { core: options } = this.setup;
+    this.#cacheEvents = this.#publishes ? new CacheEvents(options.blockTokens) : null;
+    const core = new EngineCore<Flight>(
+      this.#cacheEvents === null ? options : { ...options, cacheListener: this.#cacheEvents },
+    );
+    core.slowFactor = this.slowFactor;
+    return core;
   }
 }

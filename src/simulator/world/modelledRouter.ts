@@ -1,7 +1,9 @@
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { EngineProfile } from "#src/engines/engineAdapter.ts";
 import { RouterError } from "#src/errors/routerError.ts";
+import type { KvEventListener } from "#src/engines/events/kvEventListener.ts";
 import { Fleet } from "#src/fleet/fleet.ts";
+import { kvEventsToFleet } from "#src/fleet/precise/kvEventsToFleet.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
 import { ClassTable } from "#src/scheduler/classes.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
@@ -31,6 +33,10 @@ export class ModelledRouter {
   readonly index: number;
   readonly fleet = new Fleet();
   readonly scheduler: Scheduler;
+  /** Takes what engines publish of their caches. */
+  readonly events: KvEventListener;
+  /** When the last batch of each engine's events gets here. */
+  readonly eventsUntilMs: number[];
   readonly #settings: RunSettings;
   /** Of each engine, the process that this router knows. */
   readonly #knownIncarnation: number[];
@@ -41,6 +47,7 @@ export class ModelledRouter {
   constructor(index: number, settings: RunSettings) {
     this.index = index;
     this.#settings = settings;
+    this.events = kvEventsToFleet(this.fleet);
     const policy = createPolicy(settings.router.policy, settings.router.options);
     this.scheduler = new Scheduler({
       fleet: this.fleet,
@@ -55,6 +62,7 @@ export class ModelledRouter {
       0,
     );
     this.#knownIncarnation = settings.engines.map(() => 0);
+    this.eventsUntilMs = settings.engines.map(() => 0);
   }
 
   /** Gives a request to the scheduler: what it decides, now or later, `carryOut` will find. */
@@ -126,6 +134,10 @@ export class ModelledRouter {
     this.#knownIncarnation[engine.index] = engine.incarnation;
     if (known !== 0) this.fleet.endpointRestarted(engine.name, nowMs);
     this.fleet.applyProfile(engine.name, this.#profile(engine), nowMs);
+    if (this.#settings.events === null) return;
+    const { endpoint } = this.fleet.ofEndpoint(engine.name)[0]!;
+    if (known !== 0) this.events.restarted(endpoint, 0, nowMs);
+    this.events.live(endpoint, 0, { sinceSeq: null, complete: true }, nowMs);
   }
 
   /** Null: the timer that is set will do. */

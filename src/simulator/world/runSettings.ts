@@ -34,6 +34,14 @@ export interface MonitorSetup {
   readonly healthEveryMs: number;
 }
 
+/** How engines' KV events get to routers. */
+export interface EventSetup {
+  readonly delayMs: number;
+  /** Batches that do not come, and are asked for again: they and all that follow them come so much later. */
+  readonly lossShare: number;
+  readonly replayMs: number;
+}
+
 /** Something that befalls an engine. */
 export type Incident =
   /** The process dies; another is started, listens after `downMs` and has loaded its model `loadMs` later. */
@@ -60,7 +68,9 @@ export interface RunSettings {
   readonly queue: QueueLimits;
   readonly classes: readonly ServiceClass[];
   readonly adapters: readonly string[];
-  /** Tokens that one hash of a request's identity covers: a multiple of the engines' block. */
+  /** Null: engines publish none, and routers infer what is cached from their own traffic. */
+  readonly events: EventSetup | null;
+  /** Tokens that one hash of a request's identity covers: a multiple of the engines' block; with events, their block. */
   readonly identityTokens: number;
   /** Whether requests state their answer's length as its limit. */
   readonly tellsOutputLimit: boolean;

@@ -1,10 +1,12 @@
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { SeededRandom } from "#src/determinism/random.ts";
+import { chainRoot, tokenChain } from "#src/request/tokens/tokenChain.ts";
 import { RequestArrives } from "../events/requestArrives.ts";
 import { NOTHING } from "../kernel/simEvent.ts";
 import type { SimEvent } from "../kernel/simEvent.ts";
 import type { Arrival, Workload } from "../workload/arrival.ts";
 import { chainHashes } from "../workload/content.ts";
+import { tokensOf } from "../workload/tokens.ts";
 import { randomFor } from "../workload/seeds.ts";
 import { Flight } from "./flight.ts";
 import { ModelledEngine } from "./modelledEngine.ts";
@@ -27,7 +29,8 @@ export class World {
   readonly losses: SeededRandom;
   readonly #engineByName: ReadonlyMap<string, ModelledEngine>;
   readonly #toRouter: SeededRandom;
-  readonly #adapterRoots: ReadonlyMap<string, number>;
+  readonly #adapterNumbers: ReadonlyMap<string, number>;
+  readonly #chainRoots = new Map<string | null, bigint>();
   readonly #onArrival: (flight: Flight) => void;
   #inFlight = 0;
   #arrivalsPending = 0;
@@ -35,13 +38,13 @@ export class World {
   constructor(settings: RunSettings, workload: Workload, onArrival: (flight: Flight) => void = () => undefined) {
     this.settings = settings;
     this.workload = workload;
-    this.engines = settings.engines.map((setup, index) => new ModelledEngine(index, setup));
+    this.engines = settings.engines.map((setup, index) => new ModelledEngine(index, setup, settings.events !== null));
     this.routers = Array.from({ length: settings.routers }, (_, index) => new ModelledRouter(index, settings));
     this.samples = new Samples(this.engines.length);
     this.losses = randomFor(settings.seed, "losses");
     this.#engineByName = new Map(this.engines.map((engine) => [engine.name, engine]));
     this.#toRouter = randomFor(settings.seed, "to router");
-    this.#adapterRoots = new Map(settings.adapters.map((name, at) => [name, at + 1]));
+    this.#adapterNumbers = new Map(settings.adapters.map((name, at) => [name, at + 1]));
     this.#onArrival = onArrival;
   }
 
@@ -73,21 +76,9 @@ export class World {
     const router = this.routers[this.routers.length === 1 ? 0 : this.#toRouter.below(this.routers.length)]!;
     const record = recordOf(arrival, this.records.length, this.nowMs);
     this.records.push(record);
-    const { blockTokens } = this.engines[0]!.setup.core;
-    const { identityTokens } = this.settings;
-    const chain = chainHashes(arrival.content, {
-      promptTokens: arrival.promptTokens,
-      outputTokens: arrival.outputTokens,
-      answerId: arrival.answerId,
-      blockTokens,
-      root: arrival.adapter === null ? 0 : (this.#adapterRoots.get(arrival.adapter) ?? 0),
-    });
-    const request = this.#requestOf(
-      arrival,
-      record.number,
-      identityHashes(chain, arrival.promptTokens, blockTokens, identityTokens),
-    );
-    const flight = new Flight({ arrival, router, request, chain, record });
+    const { chain, tokens } = this.#identified(arrival);
+    const request = this.#requestOf(arrival, record.number, chain);
+    const flight = new Flight({ arrival, router, request, chain, tokens, record });
     this.#onArrival(flight);
     return flight;
   }
@@ -110,20 +101,43 @@ export class World {
     return this.routers.flatMap((router) => router.carryOut(this));
   }
 
+  /** With events, prompts are hashed from token ids as the gateway does; without, the ids can be done without. */
+  #identified({ content, promptTokens, outputTokens, answerId, adapter }: Arrival): {
+    chain: BigUint64Array;
+    tokens: Uint32Array | null;
+  } {
+    const { blockTokens } = this.engines[0]!.setup.core;
+    if (this.settings.events === null) {
+      const root = adapter === null ? 0 : this.#adapterNumbers.get(adapter)!;
+      const options = { promptTokens, outputTokens, answerId, blockTokens, root };
+      return { chain: chainHashes(content, options), tokens: null };
+    }
+    const tokens = tokensOf(content, { promptTokens, outputTokens, answerId });
+    return { chain: tokenChain(this.#rootOf(adapter, blockTokens), tokens, blockTokens), tokens };
+  }
+
+  #rootOf(adapter: string | null, blockTokens: number): bigint {
+    let root = this.#chainRoots.get(adapter);
+    if (root === undefined) this.#chainRoots.set(adapter, (root = chainRoot(adapter, null, blockTokens)));
+    return root;
+  }
+
   #announce(arrival: Arrival, byItself: boolean): RequestArrives {
     this.#arrivalsPending++;
     return new RequestArrives(arrival, byItself);
   }
 
-  #requestOf(arrival: Arrival, number: number, hashes: BigUint64Array): RouteRequest {
+  #requestOf(arrival: Arrival, number: number, chain: BigUint64Array): RouteRequest {
+    const { identityTokens } = this.settings;
+    const { blockTokens } = this.engines[0]!.setup.core;
     const { promptTokens, outputTokens, adapter, session, tenant, className } = arrival;
     return {
       id: `sim-${String(number).padStart(9, "0")}`,
       model: this.settings.model,
       adapter,
       identity: {
-        hashes,
-        blockTokens: this.settings.identityTokens,
+        hashes: identityHashes(chain, arrival.promptTokens, blockTokens, identityTokens),
+        blockTokens: identityTokens,
         promptTokens,
         promptBytes: 4 * promptTokens,
         approximate: false,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { chainHashes } from "#src/simulator/workload/content.ts";
+import { tokensOf } from "#src/simulator/workload/tokens.ts";
 
 const ANSWER = 999;
 
@@ -19,6 +20,20 @@ function chain(
 function spelled(ids: readonly number[], tokens: readonly number[]): string[] {
   return ids.flatMap((id, at) => Array.from({ length: tokens[at]! }, (_, place) => `${id}.${place}`));
 }
+
+describe("made-up token ids", () => {
+  it("are those of the runs", () => {
+    const options = { promptTokens: 50, outputTokens: 20, answerId: 9 };
+    const tokens = tokensOf({ ids: [1, 2], tokens: 30 }, options);
+    assert.equal(tokens.length, 70);
+    const next = tokensOf({ ids: [1, 2, 9, 3], tokens: [30, 20, 20, 30] }, { ...options, promptTokens: 100 });
+    assert.deepEqual(next.subarray(0, 70), tokens);
+    const other = tokensOf({ ids: [1, 4], tokens: 30 }, options);
+    assert.deepEqual(other.subarray(0, 30), tokens.subarray(0, 30));
+    assert.ok(other.subarray(30, 50).every((token, at) => token !== tokens[30 + at]));
+    assert.ok(new Set(tokens).size > 65);
+  });
+});
 
 describe("chains of block hashes", () => {
   it("are equal exactly as far as the prompts are", () => {

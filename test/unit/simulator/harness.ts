@@ -55,6 +55,7 @@ export function settings(over: Partial<RunSettings> = {}): RunSettings {
     queue: { maxRequests: 1_000, maxBytes: Number.POSITIVE_INFINITY, maxWaitMs: 30_000, ageingMs: 5_000 },
     classes: [],
     adapters: [],
+    events: null,
     identityTokens: 16,
     tellsOutputLimit: false,
     incidents: [],

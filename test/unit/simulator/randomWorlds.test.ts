@@ -63,6 +63,11 @@ const world = fc.record({
   maxRequests: fc.constantFrom(0, 5, 1_000),
   scrapeLossShare: fc.constantFrom(0, 0.5, 1),
   scrapeDelayMs: fc.constantFrom(0, 300),
+  events: fc.constantFrom(
+    null,
+    { delayMs: 0, lossShare: 0, replayMs: 0 },
+    { delayMs: 3, lossShare: 0.2, replayMs: 40 },
+  ),
   networkMs: fc.constantFrom(0, 2),
   seed: fc.nat(1_000),
 });
@@ -79,6 +84,7 @@ describe("random worlds", () => {
             routers: made.routers,
             incidents: made.incidents,
             networkMs: made.networkMs,
+            events: made.events,
             queue: { maxRequests: made.maxRequests, maxBytes: 1e9, maxWaitMs: made.maxWaitMs, ageingMs: 5_000 },
             monitor: {
               scrapeEveryMs: 500,

@@ -132,6 +132,47 @@ describe("a run", () => {
     assert.ok(slow < 0.4 * late.length, `${slow} of ${late.length} went to the slow one`);
   });
 
+  it("with KV events knows exactly what is cached, whoever put it there", () => {
+    const content = (own: number) => ({ ids: [1, own], tokens: [480, 100] });
+    const { world } = run(
+      settings({ routers: 2, events: { delayMs: 1, lossShare: 0.1, replayMs: 50 } }),
+      fixed(
+        Array.from({ length: 40 }, (_, at) =>
+          arrival(at * 400, { content: content(10 + (at % 7)), promptTokens: 580, outputTokens: 20 }),
+        ),
+      ),
+    );
+    const late = world.records.slice(20);
+    for (const { number, cachedTokens, predictedCachedTokens } of late)
+      // An engine computes the last token again, and so its block.
+      assert.ok(Math.abs(predictedCachedTokens - cachedTokens) <= 16, `request ${number}`);
+    assert.ok(late.every(({ cachedTokens }) => cachedTokens >= 464));
+    for (const { fleet } of world.routers)
+      for (const { index } of fleet.replicas()) assert.equal(fleet.index.view(index).state.state, "live");
+  });
+
+  it("takes the cache of a restarted engine as empty, with KV events", () => {
+    const content = { ids: [1], tokens: 320 };
+    const same = (atMs: number) => arrival(atMs, { content, promptTokens: 320 });
+    const { world } = run(
+      settings({
+        engines: engines(1),
+        events: { delayMs: 1, lossShare: 0, replayMs: 0 },
+        incidents: [{ kind: "crash", atMs: 2_000, engine: 0, downMs: 500, loadMs: 500 }],
+      }),
+      fixed([same(0), same(1_000), same(8_000), same(9_000)]),
+    );
+    assert.deepEqual(
+      world.records.map(({ predictedCachedTokens, cachedTokens }) => [predictedCachedTokens, cachedTokens]),
+      [
+        [0, 0],
+        [320, 304],
+        [0, 0],
+        [320, 304],
+      ],
+    );
+  });
+
   it("lets routers that know nothing of each other share the engines", () => {
     const { world } = run(settings({ routers: 3 }), fixed(Array.from({ length: 60 }, (_, at) => arrival(at * 5))));
     assert.ok(world.routers.every(({ fleet }) => fleet.outputLengths.size > 0));
