@@ -178,7 +178,8 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     if (this.#phase === "paused") downstream.flush();
     if (this.#phase !== "streaming") return false;
     const waiting = this.stream !== null && Number.isNaN(this.stream.firstTokenMs);
-    if (!waiting) this.#limit(this.lastByteMs, limits.idleMs);
+    // A head may come alone; its own limit goes on until the first byte of the body.
+    if (!waiting && !Number.isNaN(this.lastByteMs)) this.#limit(this.lastByteMs, limits.idleMs);
     if (downstream.flush()) return true;
     this.#pause();
     return false;

@@ -68,6 +68,17 @@ describe("bytes", () => {
     assert.equal(replica?.lifecycle.state, "ready");
   });
 
+  it("of an answer are waited for that come long after its head", async () => {
+    await using engine = await startScriptedEngine((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "2" }).flushHeaders();
+      // Longer than the time between two looks at the limits.
+      setTimeout(() => response.end("{}"), 350);
+    });
+    await using setup = await setUp([], { engines: [engine.url] }, 1);
+    const answer = await chat(setup.url, {});
+    assert.equal(await answer.text(), "{}");
+  });
+
   it("of requests arrive as they were sent: spacing, unknown fields, repeated keys, query", async () => {
     await using engine = await startScriptedEngine((_request, response) => response.end("{}"));
     await using setup = await setUp([], { engines: [engine.url] }, 1);
