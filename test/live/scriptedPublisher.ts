@@ -27,6 +27,8 @@ export class ScriptedPublisher {
   /** Which batches an answer leaves out. */
   omits: (seq: number) => boolean = () => false;
   answers = true;
+  /** Answers wait for this. */
+  until: Promise<void> = Promise.resolve();
   #events: Publisher;
   readonly #replay: Router;
   readonly #window: { seq: number; payload: Buffer }[] = [];
@@ -41,7 +43,10 @@ export class ScriptedPublisher {
     this.topic = options.topic ?? "kv";
     this.#windowBatches = options.windowBatches ?? 10_000;
     this.#replayFrames = options.replayFrames ?? 4;
-    void this.#serveReplay();
+    this.#serveReplay().catch((caught: unknown) => {
+      // It may be stopped in the middle of an answer.
+      if (!replay.closed) throw caught;
+    });
   }
 
   static async start(options: PublisherOptions = {}): Promise<ScriptedPublisher> {
@@ -102,6 +107,7 @@ export class ScriptedPublisher {
       const from = Number(start.readBigUInt64BE());
       this.asked.push(from);
       if (!this.answers) continue;
+      await this.until;
       const topic = this.#replayFrames === 4 ? [this.topic] : [];
       const window = this.#window.slice();
       for (const { seq, payload } of window) {

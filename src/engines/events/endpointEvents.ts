@@ -52,6 +52,11 @@ export class EndpointEvents {
     if (this.endpoint.kvEvents === undefined) void this.#askEngine();
   }
 
+  restarted(): void {
+    for (const stream of this.#streams.values()) stream.startOver();
+    this.#pull?.startOver();
+  }
+
   status(): { rank: number; status: StreamStatus }[] {
     return [...this.#streams].map(([rank, stream]) => ({ rank, status: stream.status() }));
   }

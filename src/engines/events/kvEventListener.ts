@@ -7,7 +7,7 @@ export type KvLoss =
   | "gap"
   /** Batches may be missing and the engine did not answer the question for them in time, or has no replay. */
   | "no_replay"
-  /** A fuller history than the one known so far is about to be told from its start. */
+  /** A fuller history than the one known so far, or that of another process, is about to be told from its start. */
   | "rebuild";
 
 export interface KvReplayProgress {

@@ -82,6 +82,11 @@ export class KvEventMonitor {
     this.#endpoints.get(endpoint.url)?.identified(profile);
   }
 
+  /** For the engine monitor to pass on: another process answers at the endpoint. Its streams tell everything anew. */
+  restarted(endpoint: EngineEndpoint): void {
+    this.#endpoints.get(endpoint.url)?.restarted();
+  }
+
   /** Of every stream over ZeroMQ. */
   status(): { endpoint: EngineEndpoint; rank: number; status: StreamStatus }[] {
     return [...this.#endpoints.values()].flatMap((events) =>

@@ -6,14 +6,14 @@ import { ManualTimers } from "#src/determinism/timers.ts";
 import { EventStream } from "#src/engines/events/stream/eventStream.ts";
 import { readLiveMessage, readReplayMessage, type BatchFrame } from "#src/engines/events/stream/frames.ts";
 import { ByteBudget, Inbox } from "#src/engines/events/stream/inbox.ts";
-import { DEFAULT_STREAM_SETTINGS } from "#src/engines/events/stream/streamTools.ts";
+import { DEFAULT_STREAM_SETTINGS, type StreamSettings } from "#src/engines/events/stream/streamTools.ts";
 import { Turns } from "#src/engines/events/stream/turns.ts";
 import { FakeSockets } from "./fakeSockets.ts";
 import { HeldBlocks } from "./heldBlocks.ts";
 import { basicMessages, recordedReplay } from "./recordedFrames.ts";
 import { batch, stored } from "./wireEvents.ts";
 
-function setUp({ hasReplay = true } = {}) {
+function setUp({ hasReplay = true, ...settings }: { hasReplay?: boolean } & Partial<StreamSettings> = {}) {
   const clock = new ManualClock();
   const timers = new ManualTimers(clock);
   const sockets = new FakeSockets();
@@ -28,7 +28,7 @@ function setUp({ hasReplay = true } = {}) {
     turns: new Turns((run) => void due.push(run)),
     budget: new ByteBudget(1 << 20),
     sockets,
-    settings: DEFAULT_STREAM_SETTINGS,
+    settings: { ...DEFAULT_STREAM_SETTINGS, ...settings },
   });
   /** Runs turns until none is due; gives their number. */
   const runTurns = (): number => {
@@ -141,9 +141,26 @@ describe("an event stream on moved time", () => {
     const { sockets, view, stream, runTurns } = setUp({ hasReplay: false });
     sockets.subscription.events.connected();
     for (let seq = 0; seq < 5000; seq++) sockets.hear(seq, one(seq));
-    // A message and its block are two units of the 2,000 of a slice.
-    assert.equal(runTurns(), 5);
+    // A message, its batch and its block are three units of the 2,000 of a slice.
+    assert.equal(runTurns(), 8);
     assert.equal(view.seqs.length, 5000);
+    stream.stop();
+  });
+
+  it("asks at once for what it had no room for", () => {
+    const { sockets, view, stream, runTurns } = setUp({ maxQueuedMessages: 2 });
+    sockets.subscription.events.connected();
+    for (const seq of [0, 1, 2]) sockets.hear(seq, one(seq));
+    for (const seq of [0, 1]) sockets.repeat(seq, one(seq));
+    sockets.endReplay();
+    runTurns();
+    assert.deepEqual(view.seqs, [0, 1]);
+    assert.equal(sockets.questions.length, 2);
+    assert.equal(sockets.question.fromSeq, 1);
+    for (const seq of [1, 2]) sockets.repeat(seq, one(seq));
+    sockets.endReplay();
+    runTurns();
+    assert.deepEqual(view.seqs, [0, 1, 2]);
     stream.stop();
   });
 

@@ -133,6 +133,21 @@ describe("the KV event monitor", () => {
     await monitor.stop();
   });
 
+  it("starts over when the engine is known to be another process", async () => {
+    const { timers, monitor, sockets, told, opened } = setUp();
+    const a = endpoint("a", { kvEvents: CONFIGURED });
+    monitor.setEndpoints([a]);
+    sockets.subscription.events.connected();
+    sockets.endReplay();
+    await timers.advance(1);
+    monitor.restarted(a);
+    monitor.restarted(endpoint("stranger"));
+    assert.deepEqual(told.slice(-1), ["lost a 0"]);
+    assert.equal(sockets.subscriptions.length, 2);
+    assert.deepEqual(opened(), ["tcp://a.test:5557"]);
+    await monitor.stop();
+  });
+
   it("has nothing to do with an endpoint that publishes none", async () => {
     const { timers, monitor, asked, opened } = setUp({ a: sglang(7000) });
     const a = endpoint("a", { kvEvents: null });

@@ -25,6 +25,7 @@ export const ACTIONS = [
   "restart",
   "check",
   "rebuild",
+  "startOver",
 ] as const;
 
 export type Action = (typeof ACTIONS)[number];
@@ -100,6 +101,9 @@ export class StreamModel {
         return;
       case "rebuild":
         this.#input({ kind: "rebuildDue" });
+        return;
+      case "startOver":
+        this.#input({ kind: "startOver" });
         return;
     }
   }

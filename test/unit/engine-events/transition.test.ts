@@ -175,6 +175,17 @@ describe("the life of an event stream", () => {
     assert.equal(model.losses, 2);
   });
 
+  it("starts over on a new connection when it is told that the process is another one", () => {
+    const model = replaying();
+    play(model, "publish");
+    model.settle();
+    play(model, "startOver");
+    assert.deepEqual([seqs(model), model.isLive, model.state.phase], [[], false, "connecting"]);
+    model.settle();
+    assert.deepEqual(seqs(model), [0]);
+    assert.ok(model.isLive);
+  });
+
   it("does nothing more once stopped", () => {
     const { state } = transition(FIRST_STATE, { kind: "stop" }, { canReplay: true });
     assert.deepEqual(transition(state, { kind: "connect" }, { canReplay: true }), { state, effects: [] });

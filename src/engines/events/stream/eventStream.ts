@@ -1,5 +1,4 @@
 import type { Cancel } from "../../../determinism/timers.ts";
-import type { KvEventBatch } from "../kvEvent.ts";
 import { decodeKvMessage, readPublishedMs } from "../wire/kvMessage.ts";
 import { backOffMs } from "./backOff.ts";
 import { readLiveMessage, type BatchFrame } from "./frames.ts";
@@ -10,12 +9,7 @@ import type { StreamListener, StreamStatus } from "./streamListener.ts";
 import { FIRST_STATE, type Place, type StreamEffect, type StreamInput, type StreamState } from "./streamState.ts";
 import type { StreamTools } from "./streamTools.ts";
 import { transition } from "./transition.ts";
-
-/**
- * Work of one slice, in units of about a microsecond: a message costs one, as does each of its blocks. Counted, not
- * timed, so that the same messages are always told in the same slices.
- */
-const UNITS_A_SLICE = 2000;
+import { UNITS_A_SLICE, unitsOf } from "./turns.ts";
 
 const NOTHING: Cancel = () => {};
 
@@ -32,6 +26,8 @@ export class EventStream {
   #answer: ReplayAnswer | null = null;
   /** The batch at the cursor. */
   #last: { readonly payload: Buffer; readonly publishedMs: number } | null = null;
+  /** Messages of the subscription were dropped, and it was not asked for them yet. */
+  #hasMissed = false;
   #unitsLeft = 0;
   #toldProgress = 0;
   #heardMs = 0;
@@ -58,6 +54,11 @@ export class EventStream {
     this.#tools = tools;
     this.#heard = new Inbox(tools.budget, tools.settings.maxQueuedMessages);
     this.#input({ kind: "connect" });
+  }
+
+  /** Forgets everything and begins anew on a new connection. */
+  startOver(): void {
+    this.#input({ kind: "startOver" });
   }
 
   stop(): void {
@@ -129,10 +130,15 @@ export class EventStream {
         this.#heardMs = this.#tools.clock.nowMs();
         const batch = readLiveMessage(frames);
         if (batch === null) this.#counts.strayMessages++;
-        else if (!this.#heard.push(batch)) this.#counts.droppedMessages++;
+        else if (!this.#heard.push(batch)) this.#missed();
         this.#tools.turns.ask(this.#slice);
       },
     });
+  }
+
+  #missed(): void {
+    this.#counts.droppedMessages++;
+    this.#hasMissed = true;
   }
 
   /** With the sockets goes everything that came by them: the next connection may be to another process. */
@@ -218,7 +224,7 @@ export class EventStream {
     if (this.#answer !== null) this.#answer.toldBatches++;
     this.#counts.events += batch.events.length;
     this.#counts.unreadableEvents += batch.unreadableEvents;
-    this.#unitsLeft -= blocksOf(batch);
+    this.#unitsLeft -= unitsOf(batch);
     this.#listener.batch(batch);
   }
 
@@ -231,11 +237,17 @@ export class EventStream {
   #tellSome(): boolean {
     this.#unitsLeft = UNITS_A_SLICE;
     while (this.#unitsLeft > 0 && this.#hasWork()) {
+      // What is told already, or void, is cheap.
       this.#unitsLeft--;
       if (this.#state.phase === "live") this.#takeHeard();
       else this.#takeRepeated();
     }
     this.#tellProgressIfAny();
+    if (this.#hasMissed && this.#state.phase === "live" && this.#heard.size === 0) {
+      // If nothing follows what was dropped, no gap would show.
+      this.#hasMissed = false;
+      this.#input({ kind: "checkDue" });
+    }
     return this.#hasWork();
   }
 
@@ -266,10 +278,4 @@ export class EventStream {
       newer: readPublishedMs(payload) > this.#last.publishedMs,
     };
   }
-}
-
-function blocksOf({ events }: KvEventBatch): number {
-  let blocks = 0;
-  for (const event of events) blocks += event.kind === "cleared" ? 1 : event.engineHashes.length;
-  return blocks;
 }

@@ -77,6 +77,8 @@ export type StreamInput =
   | { readonly kind: "repeatFailed"; readonly why: string }
   | { readonly kind: "rebuildDue" }
   | { readonly kind: "checkDue" }
+  /** By other news than the stream's, another process publishes: what was told is void, as is this connection. */
+  | { readonly kind: "startOver" }
   | { readonly kind: "stop" };
 
 /** What is to be done, in this order. A batch that is neither applied nor held was told before or is void. */

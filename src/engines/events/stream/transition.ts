@@ -33,6 +33,11 @@ export function transition(state: StreamState, input: StreamInput, setting: Stre
     case "rebuildDue":
       if (state.phase !== "live" || !setting.canReplay) return ignored;
       return ask("rebuild", state.place, state.heardSeq, { replaces: state.place !== null });
+    case "startOver":
+      return {
+        state: { phase: "connecting", place: null },
+        effects: [{ kind: "closeAll" }, { kind: "tellLost", why: "rebuild" }, { kind: "openSubscription" }],
+      };
     case "checkDue":
       break;
   }

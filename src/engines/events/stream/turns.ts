@@ -1,3 +1,18 @@
+import type { KvEventBatch } from "../kvEvent.ts";
+
+/**
+ * Work of one slice, in units of about a microsecond. Counted, not timed, so that the same messages are always told in
+ * the same slices.
+ */
+export const UNITS_A_SLICE = 2000;
+
+/** A batch costs one for itself and one for each of its blocks. */
+export function unitsOf({ events }: KvEventBatch): number {
+  let units = 1;
+  for (const event of events) units += event.kind === "cleared" ? 1 : event.engineHashes.length;
+  return units;
+}
+
 /** Does a limited piece of work; true if there is more. */
 export type Slice = () => boolean;
 

@@ -5,13 +5,12 @@ import type { AskEngine } from "../../engineAdapter.ts";
 import { backOffMs } from "../stream/backOff.ts";
 import type { StreamListener } from "../stream/streamListener.ts";
 import type { StreamTools } from "../stream/streamTools.ts";
+import { UNITS_A_SLICE, unitsOf } from "../stream/turns.ts";
 import { PulledEvents, type PulledEvent } from "./pulledEvents.ts";
 
 /** The engine itself waits up to two seconds for events before it answers with none. */
 const PULL_EVERY_MS = 200;
 const PULL_LIMIT_MS = 10_000;
-
-const UNITS_A_SLICE = 2000;
 
 interface Rank {
   readonly listener: StreamListener;
@@ -50,6 +49,17 @@ export class TrtPullStream {
     this.#tools = tools;
     this.#reader = new PulledEvents(blockTokens);
     this.#cancel = tools.timers.after(0, () => void this.#pull());
+  }
+
+  /** What was told is void. The buffer of the engine has only what came after. */
+  startOver(): void {
+    for (const [number, rank] of this.#ranks) {
+      this.#reader.forget(number);
+      rank.cursor = null;
+      rank.sinceSeq = null;
+      rank.isLive = false;
+      rank.listener.lost("rebuild");
+    }
   }
 
   stop(): void {
@@ -104,7 +114,7 @@ export class TrtPullStream {
     let units = UNITS_A_SLICE;
     while (units > 0 && this.#told < this.#waiting.length) {
       const pulled = this.#waiting[this.#told++];
-      if (pulled !== undefined) units -= 1 + this.#tell(pulled);
+      if (pulled !== undefined) units -= this.#tell(pulled);
     }
     if (this.#told < this.#waiting.length) return true;
     this.#waiting = [];
@@ -118,7 +128,7 @@ export class TrtPullStream {
     return false;
   }
 
-  /** The number of blocks told of. */
+  /** The units that it cost. */
   #tell({ eventId, rank: number, events }: PulledEvent): number {
     const rank = this.#rank(number);
     const follows = rank.cursor === null || eventId === rank.cursor + 1;
@@ -133,7 +143,7 @@ export class TrtPullStream {
     }
     if (rank.cursor === null || !follows) rank.sinceSeq = eventId;
     rank.cursor = eventId;
-    if (events?.length === 0) return 0;
+    if (events?.length === 0) return 1;
     const batch = {
       rank: number,
       seq: eventId,
@@ -142,6 +152,6 @@ export class TrtPullStream {
       unreadableEvents: events ? 0 : 1,
     };
     rank.listener.batch(batch);
-    return batch.events.reduce((sum, event) => sum + (event.kind === "cleared" ? 1 : event.engineHashes.length), 0);
+    return unitsOf(batch);
   }
 }
