@@ -65,7 +65,8 @@ export class PrefixWalk {
 
   /** The block after `length` blocks has these holders. False: nobody is left. */
   #pass(table: BlockTable, holders: number, length: number, slower: boolean, out: HeldBlocks): boolean {
-    table.sets.addTo(holders, this.#haveGpu.fill(0), this.#haveHost.fill(0), this.#haveAny.fill(0));
+    for (let word = 0; word < this.#words; word++) this.#haveGpu[word] = this.#haveHost[word] = this.#haveAny[word] = 0;
+    table.sets.addTo(holders, this.#haveGpu, this.#haveHost, this.#haveAny);
     const left = this.#keep(this.#onAny, this.#haveAny, length, out.disk, slower ? null : out);
     if (slower) {
       this.#keep(this.#onGpu, this.#haveGpu, length, out.gpu, null);
