@@ -27,8 +27,8 @@ export interface ResponseHandler {
 /** A connection that ended before its answer did. */
 export interface Loss {
   readonly error: RouterError;
-  /** True only when it is certain that the engine never read the whole request. */
-  readonly unread: boolean;
+  /** The engine closed the connection, idle until then, without having read the request: not a failure of its own. */
+  readonly stale: boolean;
 }
 
 /** The pool that a connection belongs to. */
@@ -50,6 +50,10 @@ export interface EngineTls {
 /** A body up to this size is copied behind its head: one small copy costs less than a gathering write. */
 const JOIN_BYTES = 16_384;
 const EMPTY = Buffer.alloc(0);
+/** After a FIN: how long the reset that says "closed before the request came" may be on its way; two far round trips. */
+const RESET_WAIT_MS = 100;
+/** What a peer's kernel answers to bytes that nobody will read any more. */
+const REFUSED: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 /** Reading is synchronous, so one buffer serves every connection, and a stream's event costs no allocation. */
 const readBuffer = Buffer.allocUnsafeSlow(65_536);
@@ -69,7 +73,7 @@ export class EngineConnection implements MessageHandler, Deadline {
   #informational = false;
   #answerBegan = false;
   #complete = false;
-  #cause: Error | null = null;
+  #cause: NodeJS.ErrnoException | null = null;
   #closed = false;
 
   constructor(origin: Origin, owner: ConnectionOwner, headLimits: HeadLimits, tls: EngineTls) {
@@ -161,12 +165,12 @@ export class EngineConnection implements MessageHandler, Deadline {
     this.#answerBegan = true;
     try {
       const result = this.#parser.execute(readBuffer, 0, length);
-      if (!result.ok) this.#lose(malformedAnswer(result.reason), false);
+      if (!result.ok) this.#lose(malformedAnswer(result.reason));
       else if (this.#complete) this.#answered(result.used === length);
       else return this.#handler?.onReadDone() ?? false;
     } catch (caught) {
       // A mistake of the router's own costs this request, not the process and with it everybody's.
-      this.#lose(toRouterError(caught), false);
+      this.#lose(toRouterError(caught));
     }
     return true;
   }
@@ -207,27 +211,35 @@ export class EngineConnection implements MessageHandler, Deadline {
       this.#finish(false);
       return;
     }
-    if (this.#answerBegan || this.#tls) {
-      this.#lose(closedEarly(null), false);
-      return;
-    }
-    // Had the engine closed before it read the request, its kernel has refused the bytes by now, and a write of nothing
-    // fails. If it does not fail, the engine may have read the request and begun its work.
-    this.#socket.write(EMPTY, (refusal) => this.#lose(closedEarly(refusal ?? null), refusal instanceof Error));
+    if (this.#answerBegan || this.#tls || !this.reused) this.#lose(closedEarly(null));
+    else this.#probe(() => setTimeout(() => this.#probe(() => this.#lose(closedEarly(null))), RESET_WAIT_MS));
+  }
+
+  /**
+   * Had the engine closed before it read the request, its kernel refuses the bytes, and from then on a write of nothing
+   * fails, which closes the socket. `notRefused`: it did not fail.
+   */
+  #probe(notRefused: () => void): void {
+    if (this.#handler === null) return;
+    this.#socket.write(EMPTY, (refusal) => {
+      if (!(refusal instanceof Error)) notRefused();
+    });
   }
 
   #onClose(): void {
     this.#closed = true;
     if (this.#complete) this.#finish(false);
-    else this.#lose(closedEarly(this.#cause), false);
+    else this.#lose(closedEarly(this.#cause));
     this.#parser.free();
     this.#owner.onClosed(this, this.#cause);
   }
 
-  #lose(error: RouterError, unread: boolean): void {
+  #lose(error: RouterError): void {
     const handler = this.#handler;
+    const code = this.#cause?.code ?? "";
+    const stale = this.reused && !this.#answerBegan && REFUSED.has(code);
     this.abort();
-    handler?.onLost({ error, unread });
+    handler?.onLost({ error, stale });
   }
 }
 

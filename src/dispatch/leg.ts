@@ -54,6 +54,8 @@ export type LegEnd =
 
 type Phase = "connecting" | "sent" | "streaming" | "paused" | "ended";
 
+/** An idle connection that was closed as the request left is found out within a round trip; a far one's upload counts in. */
+const STALE_WITHIN_MS = 2000;
 /** Status codes by which an engine, or a proxy before it, says that this replica cannot serve just now. */
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
 const UNSERVED: ReadonlySet<number> = new Set([502, 504]);
@@ -201,10 +203,11 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
   }
 
   onLost(loss: Loss): void {
-    const reused = this.#connection?.reused ?? false;
+    const { clock } = this.#options;
     this.#connection = null;
-    // The engine closed an idle connection just as it was taken, and certainly read nothing: not a failure of its own.
-    if (loss.unread && reused && !this.#triedFresh && this.#phase === "sent") {
+    // Later than this it was no race with an engine that closes what is idle.
+    const soon = clock.nowMs() - this.sentMs < STALE_WITHIN_MS;
+    if (loss.stale && soon && !this.#triedFresh && this.#phase === "sent") {
       this.#triedFresh = true;
       this.#phase = "connecting";
       this.#acquire(true);

@@ -38,6 +38,11 @@ export class OriginPool implements ConnectionOwner {
     return this.#all.size;
   }
 
+  /** Connections at hand. */
+  get idle(): number {
+    return this.#idle.length;
+  }
+
   /** `fresh`: a new connection even where an idle one is at hand. */
   acquire(receiver: ConnectionReceiver, connectMs: number | null, fresh = false): Acquisition | null {
     const { clock } = this.#options;
@@ -70,7 +75,6 @@ export class OriginPool implements ConnectionOwner {
   }
 
   #check(connection: EngineConnection, acquisition: Acquisition): void {
-    connection.deadlineMs = Number.POSITIVE_INFINITY;
     setImmediate(() => {
       if (acquisition.settled) this.#keep(connection);
       else if (connection.usable) this.#give(connection, acquisition);

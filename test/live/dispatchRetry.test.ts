@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { afterEach, describe, test } from "node:test";
+import { ManualClock } from "#src/determinism/clock.ts";
+import { ManualTimers } from "#src/determinism/timers.ts";
+import { Deadlines } from "#src/dispatch/deadlines.ts";
+import type { EngineConnection, ResponseHandler } from "#src/dispatch/engineConnection.ts";
+import { Upstreams } from "#src/dispatch/upstreams.ts";
 import { Rig, ScriptedEngine, eventually, json, post, talk } from "./dispatchRig.ts";
 import type { Received, RigOptions } from "./dispatchRig.ts";
 
@@ -22,6 +28,21 @@ async function rig(options: RigOptions): Promise<Rig> {
 
 const good = (request: Received): void => void request.socket.write(json({ from: "good" }));
 const code = (text: string): string | undefined => /"code":"(\w+)"/u.exec(text)?.[1];
+
+/** Is content with any answer. */
+const ANSWERED: ResponseHandler = {
+  onHead: () => "body",
+  onBody: () => {},
+  onReadDone: () => true,
+  onEnd: () => {},
+  onLost: ({ error }) => assert.fail(error),
+  onDeadline: () => assert.fail("too late"),
+};
+
+/** What comes from now on stays with the kernel; a paused socket of node's would go on reading into its buffer. */
+function leaveUnread(socket: Socket): void {
+  (socket as unknown as { _handle: { readStop(): void } })._handle.readStop();
+}
 
 /** An address where nobody listens. */
 async function nobody(): Promise<string> {
@@ -174,6 +195,41 @@ describe("no second execution", () => {
     assert.equal(stale.connections, 40);
   });
 
+  for (const [name, close] of Object.entries({
+    "by a reset": (socket: Socket) => socket.destroy(),
+    "by a FIN, with the reset a while later": (socket: Socket) => {
+      socket.end();
+      setTimeout(() => socket.destroy(), 20);
+    },
+  })) {
+    test(`an idle connection that is closed over a request nobody read (${name}) blames nobody`, async () => {
+      const idle: Socket[] = [];
+      const only = await engine(({ socket, body }) => {
+        socket.write(json({ echo: body.toString() }));
+        if (idle.push(socket) === 1) leaveUnread(socket);
+      });
+      const router = await rig({ engines: [only.url], maxRetries: 0 });
+      await talk(router.port, post('"a"'));
+      const second = talk(router.port, post('"b"'));
+      await eventually(() => router.scheduler.live.size === 1, "the second is on its way");
+      // Written at the next turn of the loop at the latest.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      close(idle[0]!);
+      assert.match((await second).text, /^HTTP\/1\.1 200[^]*b/u);
+      assert.deepEqual(
+        only.received.map(({ body, connection }) => [body.toString(), connection]),
+        [
+          ['"a"', 0],
+          ['"b"', 1],
+        ],
+      );
+      assert.deepEqual(
+        router.scheduler.outcomes.map(({ kind }) => kind),
+        ["answered", "answered"],
+      );
+    });
+  }
+
   test("a request that a reused connection's engine has read and dropped is not sent again there", async () => {
     const only = await engine(({ socket, nth }) => (nth === 0 ? socket.write(json({})) : socket.end()));
     const router = await rig({ engines: [only.url] });
@@ -194,6 +250,27 @@ describe("connections", () => {
     await talk(router.port, post());
     assert.equal(router.upstreams.connections, 1);
     await eventually(() => one.sockets.size === 0 && router.upstreams.connections === 0, "closed when idle");
+  });
+
+  test("also after somebody wanted one and gave up at once", async () => {
+    const one = await engine(good);
+    const clock = new ManualClock();
+    const timers = new ManualTimers(clock);
+    const deadlines = new Deadlines({ clock, timers, granularityMs: 10 });
+    const upstreams = new Upstreams({ clock, deadlines, idleMs: 1000 });
+    started.push({ stop: async () => upstreams.close() });
+    const pool = upstreams.pool(one.url);
+    const receiver = {
+      onConnection: (connection: EngineConnection) => connection.send("GET / HTTP/1.1\r\n\r\n", [], ANSWERED),
+      onUnavailable: () => assert.fail("unavailable"),
+    };
+    pool.acquire(receiver, null);
+    await eventually(() => one.received.length === 1 && pool.idle === 1, "an idle connection");
+    await timers.advance(100);
+    pool.acquire(receiver, null)?.cancel();
+    await eventually(() => pool.idle === 1, "the connection is idle again");
+    await timers.advance(2000);
+    await eventually(() => one.sockets.size === 0, "closed when idle");
   });
 
   test("Keep-Alive: timeout shortens that", async () => {
