@@ -23,6 +23,7 @@ interface EmulateFlags {
   readonly dataParallelSize: number;
   readonly prefixCaching: boolean;
   readonly answerTokens: number;
+  readonly tokenizer?: string;
   readonly hostKvTokens: number;
   readonly hostLinkGbS: number;
   readonly kvEventsPort?: number;
@@ -54,6 +55,7 @@ export function emulateCommand(program: Command): void {
       "KV memory in tokens; default: what the model leaves of the GPU",
       integer(16, 100_000_000),
     )
+    .option("--tokenizer <folder>", "the model's tokenizer and chat template; default: four bytes are a token")
     .option("--host-kv-tokens <n>", "host memory in tokens, for blocks to come back from", integer(0, 1_000_000_000), 0)
     .option("--host-link-gb-s <x>", "how fast they come back", positive, defaults.hostLinkGBps)
     .option("--block-size <n>", "tokens in a KV block", integer(1, 4096), defaults.blockTokens)
@@ -136,6 +138,7 @@ function engineOptions(flags: EmulateFlags, number: number): EmulatedEngineOptio
     maxBatchedTokens: flags.maxNumBatchedTokens,
     ...(flags.kvTokens === undefined ? {} : { kvTokens: flags.kvTokens }),
     blockTokens: flags.blockSize,
+    ...(flags.tokenizer === undefined ? {} : { tokenizer: flags.tokenizer }),
     hostKvTokens: flags.hostKvTokens,
     hostLinkGBps: flags.hostLinkGbS,
     ...(flags.maxModelLen === undefined ? {} : { maxModelTokens: flags.maxModelLen }),

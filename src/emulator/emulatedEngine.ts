@@ -5,6 +5,8 @@ import { EventPublishers } from "./events/eventPublishers.ts";
 import { FaultSwitch, type Faults } from "./faults.ts";
 import { EngineServer } from "./http/engineServer.ts";
 import { Incarnation } from "./incarnation.ts";
+import { FOUR_BYTE_TOKENIZER, type EngineTokenizer } from "./tokens/engineTokenizer.ts";
+import { loadTokenizer } from "./tokens/modelTokenizer.ts";
 import { RecentEntries, type ReceivedRequest, type RequestRecord } from "./requestLog.ts";
 
 const LOGGED_REQUESTS = 10_000;
@@ -27,13 +29,16 @@ export interface EmulatedEngine {
 
 /** Starts one engine; resolves when it listens. Many of them fit into one process. */
 export async function startEmulatedEngine(options: EmulatedEngineOptions = {}): Promise<EmulatedEngine> {
-  const engine = new Engine(resolveOptions(options));
+  const { tokenizer: folder = null } = options;
+  const tokenizer = folder === null ? FOUR_BYTE_TOKENIZER : await loadTokenizer(folder);
+  const engine = new Engine(resolveOptions(options), tokenizer);
   await engine.start();
   return engine;
 }
 
 class Engine implements EmulatedEngine, EngineContext {
   readonly options: ResolvedOptions;
+  readonly tokenizer: EngineTokenizer;
   readonly faults: FaultSwitch;
   readonly server: EngineServer;
   readonly log = new RecentEntries<RequestRecord>(LOGGED_REQUESTS);
@@ -44,8 +49,9 @@ class Engine implements EmulatedEngine, EngineContext {
   #incarnations = 1;
   #stopped = false;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedOptions, tokenizer: EngineTokenizer) {
     this.options = options;
+    this.tokenizer = tokenizer;
     this.fingerprint = `vllm-${options.version}-${randomBytes(4).toString("hex")}`;
     this.received = new RecentEntries(options.keepReceived);
     this.faults = new FaultSwitch((faults) => this.#apply(faults));

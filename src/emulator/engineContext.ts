@@ -1,11 +1,13 @@
 import type { ResolvedOptions } from "./engineOptions.ts";
 import type { FaultSwitch } from "./faults.ts";
 import type { Incarnation } from "./incarnation.ts";
+import type { EngineTokenizer } from "./tokens/engineTokenizer.ts";
 import type { RecentEntries, ReceivedRequest, RequestRecord } from "./requestLog.ts";
 
 /** What the routes of one engine share. */
 export interface EngineContext {
   readonly options: ResolvedOptions;
+  readonly tokenizer: EngineTokenizer;
   /** Replaced at each restart. */
   readonly incarnation: Incarnation;
   readonly faults: FaultSwitch;

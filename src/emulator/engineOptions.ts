@@ -31,6 +31,8 @@ export interface EmulatedEngineOptions {
   readonly dataParallelRanks?: number;
   /** Step times instead of the table's. */
   readonly times?: StepTimes;
+  /** Folder of the model's tokenizer; null (default): four bytes of text are a token. */
+  readonly tokenizer?: string | null;
   /** How long an answer is when the request sets no limit. */
   readonly answerLength?: AnswerLength;
   /** False (default): an answer is exactly `max_tokens` long where that is given. True: it may stop before. */
@@ -78,6 +80,7 @@ export const defaultOptions = Object.freeze({
   maxResidentAdapters: 4,
   adapterLoadMs: 250,
   dataParallelRanks: 1,
+  tokenizer: null,
   answerLength: { medianTokens: 180, sigma: 0.7 },
   stopsBeforeLimit: false,
   maxQueued: null,

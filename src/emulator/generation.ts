@@ -1,9 +1,9 @@
 import { blockHashes, textSeed, tokensSeed } from "./tokens/blockHashes.ts";
 import { drawAnswerTokens } from "./tokens/outputLength.ts";
-import { pseudoText, pseudoToken } from "./tokens/pseudoText.ts";
-import { TokenBuffer } from "./tokens/tokenBuffer.ts";
+import { PIECE_LENGTH, type AnswerWords } from "./tokens/answerWords.ts";
 import type { BlockContent } from "./events/cacheEvent.ts";
 import type { EngineLoop, RunningSequence, SequenceSink } from "./engineLoop.ts";
+import type { EngineContext } from "./engineContext.ts";
 import type { ResolvedOptions } from "./engineOptions.ts";
 import type { RequestPhase, RequestRecord } from "./requestLog.ts";
 
@@ -38,13 +38,15 @@ export class Choice {
   readonly finishReason: "length" | "stop";
   readonly stopReason: string | null;
   tokens = 0;
+  readonly #words: AnswerWords;
   readonly #seed: number;
   /** Where the text is cut off because of a stop string. */
   readonly #textEnd: number;
 
-  constructor(index: number, prompt: Uint32Array, seed: number, plan: AnswerPlan) {
+  constructor(index: number, prompt: Uint32Array, words: AnswerWords, seed: number, plan: AnswerPlan) {
     this.index = index;
     this.prompt = prompt;
+    this.#words = words;
     this.#seed = seed;
     this.plannedTokens = plan.tokens;
     this.finishReason = plan.finishReason;
@@ -59,21 +61,29 @@ export class Choice {
   /** Text of the latest token. */
   get piece(): string {
     const at = this.tokens - 1;
-    return pseudoToken(this.#seed, at).slice(0, Math.max(0, this.#textEnd - at * 4));
+    return this.#words.token(this.#seed, at).text.slice(0, Math.max(0, this.#textEnd - at * PIECE_LENGTH));
   }
 
   /** Text so far. */
   get text(): string {
-    return pseudoText(this.#seed, this.tokens).slice(0, this.#textEnd);
+    return this.#words.text(this.#seed, this.tokens).slice(0, this.#textEnd);
+  }
+
+  /** Id of the latest token. */
+  get tokenId(): number {
+    return this.#words.token(this.#seed, this.tokens - 1).id;
+  }
+
+  /** Ids so far. */
+  get tokenIds(): number[] {
+    return Array.from({ length: this.tokens }, (_, at) => this.#words.token(this.#seed, at).id);
   }
 
   /** Tokens of prompt and answer together, as the next turn would send them. */
   allTokens(): Uint32Array {
-    const answer = new TokenBuffer();
-    answer.addText(pseudoText(this.#seed, this.plannedTokens));
-    const all = new Uint32Array(this.prompt.length + answer.length);
+    const all = new Uint32Array(this.prompt.length + this.plannedTokens);
     all.set(this.prompt);
-    all.set(answer.tokens, this.prompt.length);
+    for (let at = 0; at < this.plannedTokens; at++) all[this.prompt.length + at] = this.#words.token(this.#seed, at).id;
     return all;
   }
 }
@@ -97,12 +107,17 @@ export class Generation {
   #open: number;
   #ended = false;
 
-  constructor(loop: EngineLoop, options: ResolvedOptions, request: GenerationRequest, listener: GenerationListener) {
+  constructor(
+    loop: EngineLoop,
+    { options, tokenizer }: Pick<EngineContext, "options" | "tokenizer">,
+    request: GenerationRequest,
+    listener: GenerationListener,
+  ) {
     this.#loop = loop;
     this.#listener = listener;
     this.reportsCachedTokens = options.reportsCachedTokens;
     this.#choicesPerPrompt = request.choicesPerPrompt;
-    this.choices = planChoices(options, request);
+    this.choices = planChoices(options, tokenizer.answers, request);
     this.promptTokens = request.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
     this.#open = this.choices.length;
     this.#sequences = loop.submit(
@@ -176,13 +191,15 @@ export class Generation {
   }
 }
 
-function planChoices(options: ResolvedOptions, request: GenerationRequest): Choice[] {
+function planChoices(options: ResolvedOptions, words: AnswerWords, request: GenerationRequest): Choice[] {
   const adapterSeed = textSeed(request.adapter ?? "");
   return request.prompts.flatMap((prompt, promptIndex) =>
     Array.from({ length: request.choicesPerPrompt }, (_, choiceIndex) => {
       const seed = tokensSeed(prompt, adapterSeed + choiceIndex);
       const index = promptIndex * request.choicesPerPrompt + choiceIndex;
-      return new Choice(index, prompt, seed, planAnswer(options, request, prompt.length, seed));
+      const plan = planAnswer(options, request, prompt.length, seed);
+      const text = request.stop.length === 0 ? "" : words.text(seed, plan.tokens);
+      return new Choice(index, prompt, words, seed, cutAtStop(plan, request.stop, text));
     }),
   );
 }
@@ -198,22 +215,20 @@ function planAnswer(
   const drawn = Math.max(request.minTokens, drawAnswerTokens(options.answerLength, seed));
   const mayStop = !request.ignoreEnd && (request.maxTokens === null || options.stopsBeforeLimit);
   const stopped = mayStop && drawn <= limit;
-  const plan: AnswerPlan = {
+  return {
     tokens: stopped ? drawn : limit,
     finishReason: stopped ? "stop" : "length",
     stopReason: null,
     textEnd: Infinity,
   };
-  return request.stop.length === 0 ? plan : cutAtStop(plan, request.stop, seed);
 }
 
-function cutAtStop(plan: AnswerPlan, stop: readonly string[], seed: number): AnswerPlan {
-  const text = pseudoText(seed, plan.tokens);
+function cutAtStop(plan: AnswerPlan, stop: readonly string[], text: string): AnswerPlan {
   let cut = plan;
   for (const stopReason of stop) {
     const textEnd = stopReason === "" ? -1 : text.indexOf(stopReason);
     if (textEnd === -1 || textEnd >= cut.textEnd) continue;
-    const tokens = Math.max(1, Math.ceil((textEnd + stopReason.length) / 4));
+    const tokens = Math.max(1, Math.ceil((textEnd + stopReason.length) / PIECE_LENGTH));
     cut = { tokens, finishReason: "stop", stopReason, textEnd };
   }
   return cut;

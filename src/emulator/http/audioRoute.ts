@@ -1,6 +1,4 @@
 import { textSeed } from "../tokens/blockHashes.ts";
-import { pseudoText } from "../tokens/pseudoText.ts";
-import { tokenizeText } from "../tokens/tokenBuffer.ts";
 import type { Exchange } from "./exchange.ts";
 import { readMultipart } from "./multipart.ts";
 import { readSampling } from "./samplingFields.ts";
@@ -12,6 +10,7 @@ const TOKENS_PER_SECOND = 4;
 
 /** `POST /v1/audio/transcriptions`: a form with `file`, `model` and options in any order. */
 export function answerTranscription(exchange: Exchange): void {
+  const { tokenizer } = exchange.context;
   const parts = readMultipart(exchange.request.headers["content-type"], exchange.body);
   const file = parts.get("file");
   if (file === undefined)
@@ -20,8 +19,8 @@ export function answerTranscription(exchange: Exchange): void {
   const adapter = exchange.adapterOf({ model: fields["model"] });
   const model = adapter ?? exchange.context.options.model;
   const seconds = Math.max(1, Math.ceil(file.length / BYTES_PER_SECOND));
-  const text = pseudoText(textSeed(file.toString("latin1")), seconds * TOKENS_PER_SECOND);
-  const prompt = tokenizeText(file.toString("base64").slice(0, seconds * 200));
+  const text = tokenizer.answers.text(textSeed(file.toString("latin1")), seconds * TOKENS_PER_SECOND);
+  const prompt = tokenizer.encode(file.toString("base64").slice(0, seconds * 200));
   exchange.generate(
     { ...readSampling({}, { maxTokens: seconds * TOKENS_PER_SECOND, adapter }), prompts: [prompt] },
     model,

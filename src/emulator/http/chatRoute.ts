@@ -1,6 +1,5 @@
 import type { Choice, Generation } from "../generation.ts";
-import { renderChat, type ChatMessage } from "../tokens/chatTemplate.ts";
-import { tokenizeText } from "../tokens/tokenBuffer.ts";
+import type { ChatMessage } from "../tokens/chatTemplate.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject, isTrue, missingField, numberField, type JsonBody } from "./jsonBody.ts";
 import { readSampling, readStream, type StreamFields } from "./samplingFields.ts";
@@ -10,7 +9,7 @@ import { badRequest, invalidBody } from "./vllmError.ts";
 /** `POST /v1/chat/completions` */
 export function answerChat(exchange: Exchange): void {
   const body = exchange.json();
-  const prompt = renderChat(readMessages(body), body["tools"]);
+  const prompt = exchange.chatPrompt(body, readMessages(body));
   const adapter = exchange.adapterOf(body);
   const model = adapter ?? exchange.context.options.model;
   const maxTokens = numberField(body, "max_completion_tokens") ?? numberField(body, "max_tokens");
@@ -66,7 +65,7 @@ function chatCompletion(exchange: Exchange, generation: Generation, model: strin
       logprobs: null,
       finish_reason: choice.finishReason,
       stop_reason: choice.stopReason,
-      token_ids: shown === null ? null : Array.from(tokenizeText(choice.text)),
+      token_ids: shown === null ? null : choice.tokenIds,
       routed_experts: null,
     })),
     service_tier: null,
@@ -107,7 +106,7 @@ class ChatStream {
     const generation = this.#generation;
     if (generation === null) return;
     if (!this.#roleSent) this.#sendRoles(generation);
-    const ids = this.#shown === null ? "null" : JSON.stringify(Array.from(tokenizeText(choice.piece)));
+    const ids = this.#shown === null ? "null" : `[${choice.tokenId}]`;
     const end = choice.ended
       ? `"finish_reason":"${choice.finishReason}","stop_reason":${JSON.stringify(choice.stopReason)}`
       : `"finish_reason":null`;

@@ -1,5 +1,5 @@
 import type { Choice, Generation } from "../generation.ts";
-import { detokenize, tokenizeText } from "../tokens/tokenBuffer.ts";
+import type { EngineTokenizer } from "../tokens/engineTokenizer.ts";
 import type { Exchange } from "./exchange.ts";
 import { isTrue, missingField, numberField, type JsonBody } from "./jsonBody.ts";
 import { readSampling, readStream, type StreamFields } from "./samplingFields.ts";
@@ -11,7 +11,7 @@ const DEFAULT_MAX_TOKENS = 16;
 /** `POST /v1/completions` */
 export function answerCompletion(exchange: Exchange): void {
   const body = exchange.json();
-  const prompts = readPrompts(body, "prompt");
+  const prompts = readPrompts(exchange.context.tokenizer, body, "prompt");
   const adapter = exchange.adapterOf(body);
   const model = adapter ?? exchange.context.options.model;
   const maxTokens = numberField(body, "max_tokens") ?? DEFAULT_MAX_TOKENS;
@@ -30,19 +30,19 @@ export function answerCompletion(exchange: Exchange): void {
 }
 
 /** A prompt in any of its four forms: text, texts, token ids, lists of token ids. Throws VllmError for anything else. */
-export function readPrompts(body: JsonBody, field: string): Uint32Array[] {
+export function readPrompts(tokenizer: EngineTokenizer, body: JsonBody, field: string): Uint32Array[] {
   const value = body[field];
   if (value === undefined || value === null) throw missingField(field, body);
-  if (typeof value === "string") return [promptOf(value)];
+  if (typeof value === "string") return [promptOf(tokenizer, value)];
   if (!Array.isArray(value) || value.length === 0) throw badRequest(`${field} must not be empty.`, field);
-  if (value.every((entry) => typeof entry === "number")) return [promptOf(value)];
-  return value.map(promptOf);
+  if (value.every((entry) => typeof entry === "number")) return [promptOf(tokenizer, value)];
+  return value.map((prompt) => promptOf(tokenizer, prompt));
 }
 
-function promptOf(value: unknown): Uint32Array {
+function promptOf(tokenizer: EngineTokenizer, value: unknown): Uint32Array {
   if (typeof value === "string") {
     // An empty prompt still has its first token, as models with a start token have it.
-    return value === "" ? Uint32Array.of(0) : tokenizeText(value);
+    return value === "" ? Uint32Array.of(0) : tokenizer.encode(value);
   }
   if (!Array.isArray(value) || value.length === 0) throw badRequest("Each prompt must be text or a list of token ids.");
   for (const id of value) {
@@ -65,11 +65,11 @@ function completion(exchange: Exchange, generation: Generation, model: string, s
     model,
     choices: generation.choices.map((choice) => ({
       index: choice.index,
-      text: shown.echo ? detokenize(choice.prompt) + choice.text : choice.text,
+      text: shown.echo ? exchange.context.tokenizer.decode(choice.prompt) + choice.text : choice.text,
       logprobs: null,
       finish_reason: choice.finishReason,
       stop_reason: choice.stopReason,
-      token_ids: shown.ids ? Array.from(tokenizeText(choice.text)) : null,
+      token_ids: shown.ids ? choice.tokenIds : null,
       prompt_logprobs: null,
       prompt_token_ids: shown.ids ? Array.from(choice.prompt) : null,
       routed_experts: null,
@@ -108,11 +108,13 @@ class CompletionStream {
     const generation = this.#generation;
     if (generation === null) return;
     const first = choice.tokens === 1;
-    const text = JSON.stringify(first && this.#shown.echo ? detokenize(choice.prompt) + choice.piece : choice.piece);
+    const text = JSON.stringify(
+      first && this.#shown.echo ? this.#exchange.context.tokenizer.decode(choice.prompt) + choice.piece : choice.piece,
+    );
     const finish = choice.ended ? `"${choice.finishReason}"` : "null";
     const stop = choice.ended ? JSON.stringify(choice.stopReason) : "null";
     const promptIds = first && this.#shown.ids ? JSON.stringify(Array.from(choice.prompt)) : "null";
-    const ids = this.#shown.ids ? JSON.stringify(Array.from(tokenizeText(choice.piece))) : "null";
+    const ids = this.#shown.ids ? `[${choice.tokenId}]` : "null";
     const usage = this.#stream.continuousUsage
       ? `,"usage":${JSON.stringify(runningUsage(generation, "completion"))}`
       : "";

@@ -3,6 +3,7 @@ import type { EngineContext } from "../engineContext.ts";
 import type { RequestFaults } from "../faults.ts";
 import { Generation, type GenerationListener, type GenerationRequest } from "../generation.ts";
 import type { Rank } from "../incarnation.ts";
+import type { ChatMessage } from "../tokens/chatTemplate.ts";
 import { parseJsonBody, stringField, type JsonBody } from "./jsonBody.ts";
 import { badRequest, unknownModel, VllmError } from "./vllmError.ts";
 
@@ -70,6 +71,20 @@ export class Exchange {
     this.response.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`);
   }
 
+  /** The prompt that a chat is. Throws VllmError where the model takes none. */
+  chatPrompt(body: JsonBody, messages: readonly ChatMessage[]): Uint32Array {
+    try {
+      return this.context.tokenizer.chat({
+        messages,
+        tools: body["tools"],
+        opensAnswer: body["add_generation_prompt"] !== false,
+        templateArguments: body["chat_template_kwargs"],
+      });
+    } catch (caught) {
+      throw badRequest(caught instanceof Error ? caught.message : String(caught));
+    }
+  }
+
   /** The adapter that a `model` means; null for the base model itself. A request without a model means the base. */
   adapterOf(body: JsonBody): string | null {
     const model = stringField(body, "model");
@@ -94,7 +109,7 @@ export class Exchange {
       generation.abort();
       log("died");
     });
-    const generation: Generation = new Generation(this.#rank().loop, options, request, {
+    const generation: Generation = new Generation(this.#rank().loop, this.context, request, {
       token: (choice) => faulty.token(choice),
       done: () => {
         for (const { finishReason } of generation.choices) incarnation.finishedByReason[finishReason]++;

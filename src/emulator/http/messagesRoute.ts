@@ -1,5 +1,4 @@
 import type { Choice, Generation } from "../generation.ts";
-import { renderChat } from "../tokens/chatTemplate.ts";
 import { readMessages } from "./chatRoute.ts";
 import type { Exchange } from "./exchange.ts";
 import { isTrue, missingField, numberField, stringList, type JsonBody } from "./jsonBody.ts";
@@ -8,7 +7,7 @@ import { readSampling } from "./samplingFields.ts";
 /** `POST /v1/messages`: Anthropic's API. */
 export function answerMessages(exchange: Exchange): void {
   const body = exchange.json();
-  const prompt = promptOf(body);
+  const prompt = promptOf(exchange, body);
   const adapter = exchange.adapterOf(body);
   const model = adapter ?? exchange.context.options.model;
   const maxTokens = numberField(body, "max_tokens");
@@ -33,15 +32,15 @@ export function answerMessages(exchange: Exchange): void {
 export function answerCountTokens(exchange: Exchange): void {
   const body = exchange.json();
   exchange.adapterOf(body);
-  exchange.answerJson({ input_tokens: promptOf(body).length });
+  exchange.answerJson({ input_tokens: promptOf(exchange, body).length });
 }
 
-function promptOf(body: JsonBody): Uint32Array {
+function promptOf(exchange: Exchange, body: JsonBody): Uint32Array {
   const messages = readMessages(body);
   const system = body["system"];
-  return renderChat(
+  return exchange.chatPrompt(
+    body,
     system === undefined || system === null ? messages : [{ role: "system", content: system }, ...messages],
-    body["tools"],
   );
 }
 

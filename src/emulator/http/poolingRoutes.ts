@@ -1,7 +1,6 @@
 import { SeededRandom } from "#src/determinism/random.ts";
 import type { Generation } from "../generation.ts";
 import { textSeed, tokensSeed } from "../tokens/blockHashes.ts";
-import { tokenizeText } from "../tokens/tokenBuffer.ts";
 import { readPrompts } from "./completionsRoute.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject, missingField, numberField, stringField, type JsonBody } from "./jsonBody.ts";
@@ -13,7 +12,7 @@ const DEFAULT_DIMENSIONS = 64;
 /** `POST /v1/embeddings`: unit vectors drawn from the text, so that equal texts have equal vectors. */
 export function answerEmbeddings(exchange: Exchange): void {
   const body = exchange.json();
-  const prompts = readPrompts(body, "input");
+  const prompts = readPrompts(exchange.context.tokenizer, body, "input");
   const dimensions = numberField(body, "dimensions") ?? DEFAULT_DIMENSIONS;
   if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > 16_384)
     throw badRequest(`dimensions must be from 1 to 16384, got ${dimensions}.`, "dimensions");
@@ -40,14 +39,19 @@ export function answerScore(exchange: Exchange): void {
   if (first.length !== 1 && first.length !== second.length)
     throw badRequest("Input lengths must be either 1:1, 1:N or N:N");
   const pairs = second.map((text, at) => `${first.length === 1 ? first[0] : first[at]}\n${text}`);
-  pool(exchange, body, pairs.map(tokenizeText), (model, generation) => ({
-    id: `score-${exchange.requestId}`,
-    object: "list",
-    created: exchange.createdSeconds,
-    model,
-    data: pairs.map((pair, index) => ({ index, object: "score", score: score(pair) })),
-    usage: poolingUsage(generation),
-  }));
+  pool(
+    exchange,
+    body,
+    pairs.map((pair) => exchange.context.tokenizer.encode(pair)),
+    (model, generation) => ({
+      id: `score-${exchange.requestId}`,
+      object: "list",
+      created: exchange.createdSeconds,
+      model,
+      data: pairs.map((pair, index) => ({ index, object: "score", score: score(pair) })),
+      usage: poolingUsage(generation),
+    }),
+  );
 }
 
 /** `POST /v1/rerank`: documents in the order of their scores. */
@@ -60,7 +64,7 @@ export function answerRerank(exchange: Exchange): void {
   pool(
     exchange,
     body,
-    documents.map((document) => tokenizeText(`${query}\n${document}`)),
+    documents.map((document) => exchange.context.tokenizer.encode(`${query}\n${document}`)),
     (model, generation) => ({
       id: `rerank-${exchange.requestId}`,
       model,

@@ -1,5 +1,5 @@
 import type { Choice, Generation } from "../generation.ts";
-import { renderChat, type ChatMessage } from "../tokens/chatTemplate.ts";
+import type { ChatMessage } from "../tokens/chatTemplate.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject, isTrue, missingField, numberField, stringField, type JsonBody } from "./jsonBody.ts";
 import { readSampling } from "./samplingFields.ts";
@@ -8,7 +8,7 @@ import { badRequest } from "./vllmError.ts";
 /** `POST /v1/responses` */
 export function answerResponse(exchange: Exchange): void {
   const body = exchange.json();
-  const prompt = renderChat(readInput(body), body["tools"]);
+  const prompt = exchange.chatPrompt(body, readInput(body));
   const adapter = exchange.adapterOf(body);
   const model = adapter ?? exchange.context.options.model;
   const maxTokens = numberField(body, "max_output_tokens");

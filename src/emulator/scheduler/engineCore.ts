@@ -4,6 +4,7 @@ import { AdapterSlots } from "./adapterSlots.ts";
 import { countQuery, noCounts } from "./engineCounters.ts";
 import { KvMemory, type KvMemoryOptions } from "./kvMemory.ts";
 import { Sequence, type SequenceSpec } from "./sequence.ts";
+import { keptOf, type Speculation } from "./speculation.ts";
 import { StepCost } from "./stepCost.ts";
 import { WaitingQueue } from "./waitingQueue.ts";
 
@@ -19,6 +20,8 @@ export interface EngineCoreOptions extends KvMemoryOptions {
   readonly adapterLoadMs: number;
   /** What copying a block from the host takes; copies run beside the step's computation, which waits for them. */
   readonly restoreMsPerBlock?: number;
+  /** Absent: one token per sequence and step. */
+  readonly speculation?: Speculation;
 }
 
 /** What one step did. The arrays are reused: they hold until the next call of `step`. */
@@ -27,7 +30,7 @@ export interface StepOutcome<Owner> {
   readonly durationMs: number;
   /** Prompt and output tokens computed. */
   readonly tokens: number;
-  /** Each got one more token. */
+  /** Each got one more token, or several with speculation. */
   readonly emitted: readonly Sequence<Owner>[];
   /** Each is done; those that generate are also in `emitted`. */
   readonly finished: readonly Sequence<Owner>[];
@@ -62,7 +65,7 @@ export class EngineCore<Owner> {
     this.#memory = new KvMemory(options);
     this.#waiting = new WaitingQueue(options.policy === "priority");
     this.#adapters = new AdapterSlots(options.maxResidentAdapters);
-    this.#cost = new StepCost(options.times);
+    this.#cost = new StepCost(options.times, options.speculation?.draftMs ?? 0);
   }
 
   get running(): readonly Sequence<Owner>[] {
@@ -159,8 +162,9 @@ export class EngineCore<Owner> {
     for (let at = 0; at < this.#running.length && left > 0; at++) {
       const sequence = this.#running[at] as Sequence<Owner>;
       const tokens = Math.min(missingTokens(sequence), left);
+      const drafted = this.#draftsFor(sequence, left);
       let victim: Sequence<Owner> | null = null;
-      while (victim !== sequence && !this.#memory.cover(sequence, sequence.computedTokens + tokens)) {
+      while (victim !== sequence && !this.#memory.cover(sequence, sequence.computedTokens + tokens + drafted)) {
         victim = this.#victimFrom(at);
         this.#preempt(victim);
       }
@@ -168,10 +172,18 @@ export class EngineCore<Owner> {
         at--;
         continue;
       }
-      this.#compute(sequence, tokens);
-      left -= tokens;
+      this.#compute(sequence, tokens, drafted);
+      left -= tokens + drafted;
     }
     return left;
+  }
+
+  /** Tokens to draft for a sequence beside the one it decodes in any case: not past its end, nor the budget. */
+  #draftsFor(sequence: Sequence<Owner>, budget: number): number {
+    const { speculation } = this.options;
+    if (speculation === undefined || !decodes(sequence)) return 0;
+    const left = sequence.outputTokens - sequence.generatedTokens;
+    return Math.max(0, Math.min(speculation.draftTokens, left - 1, budget - 1));
   }
 
   #admitWaiting(budget: number, nowMs: number): void {
@@ -209,18 +221,27 @@ export class EngineCore<Owner> {
     return tokens;
   }
 
-  #compute(sequence: Sequence<Owner>, tokens: number): void {
+  #compute(sequence: Sequence<Owner>, tokens: number, drafted = 0): void {
     const missing = missingTokens(sequence);
-    if (missing === 1 && sequence.generatedTokens > 0) this.#cost.addDecode(sequence.computedTokens + 1);
+    if (decodes(sequence)) this.#cost.addDecode(sequence.computedTokens + 1, drafted);
     else this.#cost.addChunk(tokens, sequence.computedTokens);
-    sequence.computedTokens += tokens;
-    this.#stepTokens += tokens;
+    const kept = drafted === 0 ? 0 : this.#verify(drafted);
+    sequence.computedTokens += tokens + kept;
+    this.#stepTokens += tokens + drafted;
     if (tokens < missing) return;
     if (sequence.outputTokens > 0) {
-      sequence.generatedTokens++;
+      sequence.generatedTokens += 1 + kept;
+      this.counters.generatedTokens += 1 + kept;
       this.#emitted.push(sequence);
     }
     if (sequence.generatedTokens >= sequence.outputTokens) this.#finished.push(sequence);
+  }
+
+  #verify(drafted: number): number {
+    const kept = keptOf(drafted, this.options.speculation!);
+    this.counters.draftTokens += drafted;
+    this.counters.acceptedDraftTokens += kept;
+    return kept;
   }
 
   /** Among those not yet served in this step: the last to have come, under the priority policy the least urgent. */
@@ -253,7 +274,6 @@ export class EngineCore<Owner> {
 
   /** Books what the step produced, at the time when it ends. */
   #settle(endMs: number): void {
-    this.counters.generatedTokens += this.#emitted.length;
     for (const sequence of this.#emitted) {
       if (sequence.generatedTokens === 1) {
         sequence.firstTokenMs = endMs;
@@ -285,4 +305,8 @@ function tooLarge({ promptTokens, outputTokens }: SequenceSpec<unknown>): Router
 /** Tokens whose KV a sequence lacks before its next token can be sampled: 1 while it decodes. */
 function missingTokens<Owner>(sequence: Sequence<Owner>): number {
   return sequence.promptTokens + sequence.generatedTokens - sequence.computedTokens;
+}
+
+function decodes<Owner>(sequence: Sequence<Owner>): boolean {
+  return sequence.generatedTokens > 0 && missingTokens(sequence) === 1;
 }

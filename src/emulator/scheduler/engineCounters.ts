@@ -15,6 +15,8 @@ export interface EngineCounters {
   hostHitTokens: number;
   promptTokens: number;
   generatedTokens: number;
+  draftTokens: number;
+  acceptedDraftTokens: number;
 }
 
 export function noCounts(): EngineCounters {
@@ -30,6 +32,8 @@ export function noCounts(): EngineCounters {
     hostHitTokens: 0,
     promptTokens: 0,
     generatedTokens: 0,
+    draftTokens: 0,
+    acceptedDraftTokens: 0,
   };
 }
 

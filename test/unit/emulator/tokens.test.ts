@@ -4,7 +4,8 @@ import * as fc from "fast-check";
 import { blockHashes } from "#src/emulator/tokens/blockHashes.ts";
 import { renderChat } from "#src/emulator/tokens/chatTemplate.ts";
 import { drawAnswerTokens } from "#src/emulator/tokens/outputLength.ts";
-import { pseudoText, pseudoToken } from "#src/emulator/tokens/pseudoText.ts";
+import { AnswerWords } from "#src/emulator/tokens/answerWords.ts";
+import { FOUR_BYTE_TOKENIZER } from "#src/emulator/tokens/engineTokenizer.ts";
 import { detokenize, tokenizeText } from "#src/emulator/tokens/tokenBuffer.ts";
 
 const NO_SEED = { adapter: null, salt: null };
@@ -25,7 +26,7 @@ describe("tokens", () => {
   it("of an answer sent back in a chat are those that were generated", () => {
     const question = { role: "user", content: "what? 🙂" };
     const prompt = renderChat([question], undefined);
-    const answer = pseudoText(7, 30);
+    const answer = answers.text(7, 30);
     const next = renderChat([question, { role: "assistant", content: answer }, question], undefined);
     assert.deepEqual(next.subarray(0, prompt.length + 30), Uint32Array.of(...prompt, ...tokenizeText(answer)));
   });
@@ -77,18 +78,26 @@ describe("block hashes", () => {
   });
 });
 
-describe("pseudo text", () => {
-  it("is the same for the same seed, four bytes a token, and varies", () => {
+const { answers } = FOUR_BYTE_TOKENIZER;
+
+describe("answers", () => {
+  it("are made of words that are one token, and need some", () => {
+    const few = new AnswerWords((text) => (text.includes("a") ? text.length : null));
+    for (let index = 0; index < 50; index++) assert.match(few.token(3, index).text, /a/);
+    assert.throws(() => new AnswerWords((text) => (text === " the" ? 1 : null)), /too few/);
+  });
+
+  it("are the same for the same seed, four bytes a token, and vary", () => {
     for (let seed = 0; seed < 50; seed++) {
-      const pieces = Array.from({ length: 40 }, (_, index) => pseudoToken(seed, index));
-      assert.equal(pieces.join(""), pseudoText(seed, 40));
+      const pieces = Array.from({ length: 40 }, (_, index) => answers.token(seed, index).text);
+      assert.equal(pieces.join(""), answers.text(seed, 40));
       for (const piece of pieces) assert.equal(Buffer.byteLength(piece), 4);
       assert.ok(new Set(pieces).size > 15);
     }
-    assert.notEqual(pseudoText(1, 10), pseudoText(2, 10));
+    assert.notEqual(answers.text(1, 10), answers.text(2, 10));
   });
 
-  it("has lengths around their median, and none below one token", () => {
+  it("have lengths around their median, and none below one token", () => {
     const draw = (medianTokens: number, sigma: number): number[] =>
       Array.from({ length: 2001 }, (_, seed) => drawAnswerTokens({ medianTokens, sigma }, seed)).sort((a, b) => a - b);
     const lengths = draw(200, 0.7);
