@@ -51,6 +51,7 @@ export function simulateCommand(): Command {
     .option("--no-prefix-caching", "switch the engines' prefix caches off")
     .option("--max-loras <n>", "adapters in memory at a time", integer(1, 1024), defaultOptions.maxResidentAdapters)
     .option("--lora-load-ms <ms>", "what loading an adapter costs", positive, defaultOptions.adapterLoadMs)
+    .option("--speculation <spec>", "drafted tokens a step, chance that one is right, ms to draft it: 3:0.7:0.4")
     .optionsGroup("Routers:")
     .option("--policy <name,…>", "what to compare; name@queued, name@immediate, name:option=value;…", "kvasir")
     .option("--routers <n>", "routers that share the engines and know nothing of each other", integer(1, 64), 1)

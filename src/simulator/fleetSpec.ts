@@ -1,4 +1,3 @@
-import type { EngineCoreOptions } from "#src/emulator/scheduler/engineCore.ts";
 import { hardwareFor } from "#src/emulator/kvCapacity.ts";
 import type { EngineSetup } from "./world/runSettings.ts";
 
@@ -39,12 +38,21 @@ export function parseSlow(text: string): SlowGroup {
   return { speed, count: Number(match[2]) };
 }
 
+/** `3:0.7:0.4`: three drafted tokens a step, each right with a chance of 0.7, at 0.4 ms a token; 0 ms if not said. */
+export function parseSpeculation(text: string): EngineSetup["speculation"] {
+  const [draftTokens = Number.NaN, acceptance = Number.NaN, draftMs = 0, ...more] = text.split(":").map(Number);
+  const fits = Number.isInteger(draftTokens) && draftTokens >= 1 && acceptance >= 0 && acceptance <= 1 && draftMs >= 0;
+  if (!fits || more.length > 0) throw new SpecError(`"${text}" is no speculation; write for example 3:0.7:0.4`);
+  return { draftTokens, acceptance, draftMs };
+}
+
 /** The engines of a fleet. Step times and memory come from the tables of model and GPU. */
 export function engineSetups(
   groups: readonly GpuGroup[],
   slow: SlowGroup | null,
   model: string,
-  core: Omit<EngineCoreOptions, "times" | "kvBlocks" | "cacheListener"> & { readonly kvTokens: number | null },
+  core: Omit<EngineSetup["core"], "times" | "kvBlocks"> & { readonly kvTokens: number | null },
+  speculation: EngineSetup["speculation"] = null,
 ): readonly EngineSetup[] {
   const { kvTokens, ...options } = core;
   const setups = groups.flatMap(({ gpu, count }) => {
@@ -56,6 +64,7 @@ export function engineSetups(
       prior: hardware.prior,
       core: { ...options, times: hardware.times, kvBlocks },
       slowFactor: 1,
+      speculation,
     }));
   });
   const slowed = slow === null ? 0 : slow.count;

@@ -2,7 +2,7 @@ import { PREDEFINED_CLASSES } from "#src/scheduler/classes.ts";
 import type { ServiceClass } from "#src/scheduler/classes.ts";
 import { QUEUE_LIMITS } from "#src/scheduler/queueLimits.ts";
 import type { ComparisonPlan } from "./comparison.ts";
-import { engineSetups, parseGpus, parseSlow, SpecError } from "./fleetSpec.ts";
+import { engineSetups, parseGpus, parseSlow, parseSpeculation, SpecError } from "./fleetSpec.ts";
 import { parseRouter, parseShares } from "./routerSpec.ts";
 import { readScenario } from "./scenario.ts";
 import { readTrace } from "./traces/readTrace.ts";
@@ -37,6 +37,7 @@ export interface PlanFlags {
   readonly prefixCaching: boolean;
   readonly maxLoras: number;
   readonly loraLoadMs: number;
+  readonly speculation?: string;
   readonly policy: string;
   readonly routers: number;
   readonly identityBlocks: number;
@@ -74,6 +75,7 @@ export function planOf(flags: PlanFlags): ComparisonPlan {
       maxResidentAdapters: flags.maxLoras,
       adapterLoadMs: flags.loraLoadMs,
     },
+    flags.speculation === undefined ? null : parseSpeculation(flags.speculation),
   );
   const senders: Senders = {
     classes: parseShares(flags.classes),

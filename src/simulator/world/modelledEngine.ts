@@ -1,3 +1,4 @@
+import type { Random } from "#src/determinism/random.ts";
 import { EngineCore } from "#src/emulator/scheduler/engineCore.ts";
 import type { StepOutcome } from "#src/emulator/scheduler/engineCore.ts";
 import type { KvEventBatch } from "#src/engines/events/kvEvent.ts";
@@ -5,9 +6,10 @@ import type { EngineMetrics } from "#src/engines/vocabulary.ts";
 import { StepEnds } from "../events/stepEnds.ts";
 import { NOTHING } from "../kernel/simEvent.ts";
 import type { SimEvent } from "../kernel/simEvent.ts";
+import { randomFor } from "../workload/seeds.ts";
 import { CacheEvents } from "./cacheEvents.ts";
 import type { Flight } from "./flight.ts";
-import type { EngineSetup } from "./runSettings.ts";
+import type { EngineSetup, RunSettings } from "./runSettings.ts";
 import type { World } from "./world.ts";
 
 /** `down`: nobody listens. `loading`: answers, but has no model yet. */
@@ -32,13 +34,16 @@ export class ModelledEngine {
   #consequence: readonly SimEvent<World>[];
 
   readonly #publishes: boolean;
+  /** Draws which drafted tokens are right. */
+  readonly #acceptance: Random;
   #cacheEvents: CacheEvents | null = null;
 
-  constructor(index: number, setup: EngineSetup, publishes: boolean) {
+  constructor(index: number, setup: EngineSetup, { events, seed }: RunSettings) {
     this.index = index;
     this.setup = setup;
     this.slowFactor = setup.slowFactor;
-    this.#publishes = publishes;
+    this.#publishes = events !== null;
+    this.#acceptance = randomFor(seed, `acceptance ${index}`);
     this.core = this.#makeCore();
     this.#stepEnds = new StepEnds(this);
     this.#consequence = [this.#stepEnds];
@@ -114,7 +119,7 @@ export class ModelledEngine {
 
   /** What its metrics say now: what vLLM publishes, and no more. */
   metrics(): EngineMetrics {
-    const { core } = this;
+    const { core, setup } = this;
     const { kvBlocks, blockTokens, maxResidentAdapters, prefixCaching } = core.options;
     const { counters } = core;
     return {
@@ -131,19 +136,21 @@ export class ModelledEngine {
       generatedTokensTotal: counters.generatedTokens,
       residentAdapters: core.residentAdapters,
       maxResidentAdapters,
-      draftTokensTotal: null,
-      acceptedDraftTokensTotal: null,
+      draftTokensTotal: setup.speculation === null ? null : counters.draftTokens,
+      acceptedDraftTokensTotal: setup.speculation === null ? null : counters.acceptedDraftTokens,
       prefixCachingEnabled: prefixCaching,
       asleep: false,
     };
   }
 
   #makeCore(): EngineCore<Flight> {
-    const { core: options } = this.setup;
+    const { core: options, speculation } = this.setup;
     this.#cacheEvents = this.#publishes ? new CacheEvents(options.blockTokens) : null;
-    const core = new EngineCore<Flight>(
-      this.#cacheEvents === null ? options : { ...options, cacheListener: this.#cacheEvents },
-    );
+    const core = new EngineCore<Flight>({
+      ...options,
+      ...(this.#cacheEvents === null ? {} : { cacheListener: this.#cacheEvents }),
+      ...(speculation === null ? {} : { speculation: { ...speculation, random: this.#acceptance } }),
+    });
     core.slowFactor = this.slowFactor;
     return core;
   }

@@ -1,3 +1,4 @@
+import type { Speculation } from "#src/emulator/scheduler/speculation.ts";
 import type { EngineCoreOptions } from "#src/emulator/scheduler/engineCore.ts";
 import type { ServiceClass } from "#src/scheduler/classes.ts";
 import type { QueueLimits } from "#src/scheduler/queueLimits.ts";
@@ -7,9 +8,10 @@ export interface EngineSetup {
   readonly name: string;
   /** What the router is told of its speed: key of the priors, or null. */
   readonly prior: string | null;
-  readonly core: EngineCoreOptions;
+  readonly core: Omit<EngineCoreOptions, "speculation" | "cacheListener">;
   /** Every step takes this many times as long; the router is not told. */
   readonly slowFactor: number;
+  readonly speculation: Omit<Speculation, "random"> | null;
 }
 
 /** What decides. */

@@ -38,7 +38,7 @@ export class World {
   constructor(settings: RunSettings, workload: Workload, onArrival: (flight: Flight) => void = () => undefined) {
     this.settings = settings;
     this.workload = workload;
-    this.engines = settings.engines.map((setup, index) => new ModelledEngine(index, setup, settings.events !== null));
+    this.engines = settings.engines.map((setup, index) => new ModelledEngine(index, setup, settings));
     this.routers = Array.from({ length: settings.routers }, (_, index) => new ModelledRouter(index, settings));
     this.samples = new Samples(this.engines.length);
     this.losses = randomFor(settings.seed, "losses");

@@ -20,6 +20,7 @@ export function engine(name: string, over: Partial<EngineCoreOptions> = {}): Eng
     name,
     prior: null,
     slowFactor: 1,
+    speculation: null,
     core: {
       times: TIMES,
       kvBlocks: 2_000,
