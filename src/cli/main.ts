@@ -8,6 +8,7 @@ import { emulateCommand } from "./emulate.ts";
 import { keyCommand } from "./key.ts";
 import { policiesCommand } from "./policies.ts";
 import { serveCommand } from "./serve.ts";
+import { simulateCommand } from "./simulate.ts";
 
 const NEEDED_NODE = 24;
 
@@ -24,6 +25,7 @@ async function main(): Promise<void> {
     .addCommand(serveCommand())
     .addCommand(demoCommand())
     .addCommand(doctorCommand())
+    .addCommand(simulateCommand())
     .addCommand(configCommand())
     .addCommand(keyCommand())
     .addCommand(policiesCommand());
