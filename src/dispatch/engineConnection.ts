@@ -96,7 +96,7 @@ export class EngineConnection implements MessageHandler, Deadline {
 
   /** False: closed, or closing. */
   get usable(): boolean {
-    return !this.#closed;
+    return !this.#closed && !this.#socket.destroyed;
   }
 
   /** Sends a request, head and body together. */

@@ -46,7 +46,7 @@ export class OriginPool implements ConnectionOwner {
   /** `fresh`: a new connection even where an idle one is at hand. */
   acquire(receiver: ConnectionReceiver, connectMs: number | null, fresh = false): Acquisition | null {
     const { clock } = this.#options;
-    const idle = fresh ? undefined : this.#idle.pop();
+    const idle = fresh ? undefined : this.#takeIdle();
     if (idle !== undefined && clock.nowMs() - idle.idleSinceMs < CHECK_AFTER_IDLE_MS) {
       idle.deadlineMs = Number.POSITIVE_INFINITY;
       receiver.onConnection(idle);
@@ -72,6 +72,13 @@ export class OriginPool implements ConnectionOwner {
   close(): void {
     for (const acquisition of [...this.#waiting, ...this.#connecting.values()]) acquisition.fail(shuttingDown());
     for (const connection of this.#all) connection.abort();
+  }
+
+  #takeIdle(): EngineConnection | undefined {
+    let idle = this.#idle.pop();
+    // One whose end was seen reports its closing a turn later.
+    while (idle !== undefined && !idle.usable) idle = this.#idle.pop();
+    return idle;
   }
 
   #check(connection: EngineConnection, acquisition: Acquisition): void {

@@ -230,6 +230,23 @@ describe("no second execution", () => {
     });
   }
 
+  test("an engine that closes at any moment after its answer costs no request, and runs no prompt twice", async () => {
+    const hasty = await engine(({ socket, nth, connection }) => {
+      socket.write(json({}));
+      setTimeout(() => socket.destroy(), (connection * 7 + nth) % 5);
+    });
+    const router = await rig({ engines: [hasty.url], maxRetries: 0 });
+    const prompts = Array.from({ length: 200 }, (_, i) => `"prompt ${i}"`);
+    for (const [i, prompt] of prompts.entries()) {
+      assert.match((await talk(router.port, post(prompt))).text, /^HTTP\/1\.1 200/u);
+      await new Promise((resolve) => setTimeout(resolve, i % 6));
+    }
+    assert.deepEqual(
+      hasty.received.map(({ body }) => body.toString()),
+      prompts,
+    );
+  });
+
   test("a request that a reused connection's engine has read and dropped is not sent again there", async () => {
     const only = await engine(({ socket, nth }) => (nth === 0 ? socket.write(json({})) : socket.end()));
     const router = await rig({ engines: [only.url] });
