@@ -1,8 +1,7 @@
 import type { Random } from "#src/determinism/random.ts";
 import { toRouterError } from "#src/errors/routerError.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
-import { heldBlocks } from "#src/fleet/blockIndex.ts";
-import type { HeldBlocks } from "#src/fleet/blockIndex.ts";
+import { CachedTokens } from "#src/fleet/cachedTokens.ts";
 import type { Eligibility } from "#src/fleet/eligibility.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { Replica } from "#src/fleet/replica.ts";
@@ -28,11 +27,7 @@ export class Binder {
   /** Decision ids differ between two runs of the router, so that logs of both can be joined. */
   readonly #idPrefix: string;
   #decisions = 0;
-  #held: HeldBlocks = heldBlocks(64);
-  #cachedTokens = new Float64Array(64);
-  #hostTokens = new Float64Array(64);
-  #diskTokens = new Float64Array(64);
-  #heldTokens = new Float64Array(64);
+  readonly #cached = new CachedTokens();
 
   constructor(fleet: Fleet, random: Random) {
     this.#fleet = fleet;
@@ -50,17 +45,18 @@ export class Binder {
     const candidates = withRoom(eligibility.candidates, request.sequences, nowMs);
     if (candidates.length === 0) return "wait";
 
-    this.#readCaches(ticket, candidates);
+    const cached = this.#cached;
+    cached.read(this.#fleet, request.identity, candidates);
     const expectedOutputTokens = request.generates
       ? this.#fleet.outputLengths.expect(request.model, request.tenant, request.maxOutputTokens)
       : 0;
     const input: ChoiceInput = {
       request,
       candidates,
-      cachedTokens: this.#cachedTokens,
-      hostTokens: this.#hostTokens,
-      diskTokens: this.#diskTokens,
-      heldTokens: this.#heldTokens,
+      cachedTokens: cached.gpu,
+      hostTokens: cached.host,
+      diskTokens: cached.disk,
+      heldTokens: cached.held,
       expectedOutputTokens,
       nowMs,
       random: this.#random,
@@ -79,11 +75,15 @@ export class Binder {
       attempt: ticket.attempt,
     });
 
-    return this.#place(ticket, candidates[choice.index]!, this.#cachedTokens[choice.index]!, decision, nowMs);
+    return this.#place(ticket, candidates[choice.index]!, choice.index, decision, nowMs);
   }
 
-  #place(ticket: Ticket, replica: Replica, cachedTokens: number, decision: Decision, nowMs: number): Binding {
+  /** @param at place of the replica among the candidates */
+  #place(ticket: Ticket, replica: Replica, at: number, decision: Decision, nowMs: number): Binding {
     const { request } = ticket;
+    const onGpu = this.#cached.gpu[at]!;
+    // What is in slower memory is brought up by the engine, not computed again.
+    const cachedTokens = this.#cached.disk[at]!;
     const { ledger, index } = this.#fleet;
     const { pendingPrefillMs, decodingSequences, decodeKvTokens } = replica.load.at(nowMs);
     let reservation: Reservation;
@@ -103,27 +103,9 @@ export class Binder {
       boundMs: nowMs,
       waitedMs: nowMs - ticket.submittedMs,
       loadAtBinding: { queueMs: pendingPrefillMs, decodingSequences, decodeKvTokens },
+      restoredTokens: cachedTokens - onGpu,
       streamed: ticket.streamed,
     });
-  }
-
-  #readCaches({ request: { identity } }: Ticket, candidates: readonly Replica[]): void {
-    if (this.#held.gpu.length < this.#fleet.indexBound) this.#held = heldBlocks(2 * this.#fleet.indexBound);
-    if (this.#cachedTokens.length < candidates.length) {
-      this.#cachedTokens = new Float64Array(2 * candidates.length);
-      this.#hostTokens = new Float64Array(2 * candidates.length);
-      this.#diskTokens = new Float64Array(2 * candidates.length);
-      this.#heldTokens = new Float64Array(2 * candidates.length);
-    }
-    const held = this.#held;
-    this.#fleet.index.match(identity.hashes, candidates, held);
-    for (let at = 0; at < candidates.length; at++) {
-      const { index } = candidates[at]!;
-      this.#cachedTokens[at] = Math.min(identity.promptTokens, held.gpu[index]! * identity.blockTokens);
-      this.#hostTokens[at] = Math.min(identity.promptTokens, held.host[index]! * identity.blockTokens);
-      this.#diskTokens[at] = Math.min(identity.promptTokens, held.disk[index]! * identity.blockTokens);
-      this.#heldTokens[at] = this.#fleet.index.heldBy(index) * identity.blockTokens;
-    }
   }
 
   #refusal({ request }: Ticket, { branch, ineligible }: Eligibility, nowMs: number): RouterError {

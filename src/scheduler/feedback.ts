@@ -83,7 +83,7 @@ export class Feedback {
       if (answered) {
         if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
         this.#fleet.index.confirm(prefix, nowMs);
-        this.#correctIndex(placement, outcome.usage);
+        this.#compareCache(placement, outcome.usage);
       }
     }
     // Where the replica's cache is gone as well as where nothing was computed: the index knows its incarnations.
@@ -112,8 +112,9 @@ export class Feedback {
     }
   }
 
-  #observePrefill({ replica, reservation, loadAtBinding }: Placement, elapsedMs: number): void {
-    if (reservation.newTokens === 0) return;
+  #observePrefill({ replica, reservation, loadAtBinding, restoredTokens }: Placement, elapsedMs: number): void {
+    // Bringing blocks up takes time too, and how much of it is not known.
+    if (reservation.newTokens === 0 || restoredTokens > 0) return;
     const decoding = loadAtBinding.decodingSequences;
     const stepsMs = decoding < 0.5 ? 0 : STEPS_MET * replica.latency.stepMs(decoding, loadAtBinding.decodeKvTokens);
     const queueShareMs = loadAtBinding.queueMs + stepsMs;
@@ -137,13 +138,22 @@ export class Feedback {
     if (stepMs > 0) replica.latency.observeStep(Math.max(1, decodingSequences), decodeKvTokens, stepMs);
   }
 
-  #correctIndex({ prefix, request }: Placement, { cachedTokens, promptTokens }: Usage): void {
+  /** Cached tokens as predicted against those reported. */
+  #compareCache({ prefix, replica, request, reservation }: Placement, { cachedTokens, promptTokens }: Usage): void {
     const { identity } = request;
     if (cachedTokens === null || identity.hashes.length === 0) return;
     // By share where lengths are estimates: a wrong number of bytes per token must not look like a shortfall.
     const scale =
       identity.approximate && promptTokens !== null && promptTokens > 0 ? identity.promptTokens / promptTokens : 1;
-    this.#fleet.index.correct(prefix, Math.floor((cachedTokens * scale) / identity.blockTokens));
+    const reportedTokens = cachedTokens * scale;
+    this.#fleet.index.correct(prefix, Math.floor(reportedTokens / identity.blockTokens));
+    // Of several sequences some find what the others have just computed.
+    if (reservation.sequences > 1) return;
+    const blockTokens = Math.max(
+      this.#fleet.cacheBlockTokens(replica),
+      identity.approximate ? identity.blockTokens : 0,
+    );
+    replica.cachePrediction.observe(reservation.cachedTokens, reportedTokens, blockTokens);
   }
 
   #observeLengths({ request, reservation }: Placement, usage: Usage): void {

@@ -27,6 +27,8 @@ export class Placement {
   /** Time in the router's queue before it was bound. */
   readonly waitedMs: number;
   readonly loadAtBinding: LoadAtBinding;
+  /** Cached prompt tokens that the engine has to bring up from slower memory. */
+  readonly restoredTokens: number;
   /** False where the answer comes in one piece, so that no first token is seen. */
   readonly streamed: boolean;
   /** NaN until the first token was really seen. */
@@ -45,6 +47,7 @@ export class Placement {
     boundMs: number;
     waitedMs: number;
     loadAtBinding: LoadAtBinding;
+    restoredTokens: number;
     streamed: boolean;
   }) {
     this.request = made.request;
@@ -56,6 +59,7 @@ export class Placement {
     this.boundMs = made.boundMs;
     this.waitedMs = made.waitedMs;
     this.loadAtBinding = made.loadAtBinding;
+    this.restoredTokens = made.restoredTokens;
     this.streamed = made.streamed;
   }
 
