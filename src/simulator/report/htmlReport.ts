@@ -74,7 +74,7 @@ function overRates(cells: readonly Cell[], labels: readonly string[]): readonly 
         .filter(({ router }) => router.label === name)
         .map((cell) => [cell.rate, meanOf(figure, cell)] as const),
     }));
-    return svgPlot(series, { ...options, xLabel: "rate" });
+    return svgPlot(series, { ...options, xLabel: "rate", fitX: true });
   });
 }
 

@@ -11,6 +11,8 @@ export interface PlotOptions {
   /** Logarithmic x axis; values up to zero are left out. */
   readonly logX?: boolean;
   readonly logY?: boolean;
+  /** The x axis begins with the data; else at zero. */
+  readonly fitX?: boolean;
 }
 
 const WIDTH = 520;
@@ -43,6 +45,7 @@ export function svgPlot(series: readonly Series[], options: PlotOptions): string
     all.map((point) => point[0]),
     options.logX === true,
     [LEFT, WIDTH - RIGHT],
+    options.fitX === true,
   );
   const y = axis(
     all.map((point) => point[1]),
@@ -84,11 +87,16 @@ interface Axis {
   readonly ticks: readonly number[];
 }
 
-function axis(values: readonly number[], logarithmic: boolean, [from, to]: readonly [number, number]): Axis {
+function axis(
+  values: readonly number[],
+  logarithmic: boolean,
+  [from, to]: readonly [number, number],
+  fits = false,
+): Axis {
   let low = values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY);
   let high = values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
   if (values.length === 0) [low, high] = [1, 10];
-  if (!logarithmic) low = Math.min(0, low);
+  if (!logarithmic && !fits) low = Math.min(0, low);
   if (low === high) high = low + (low === 0 ? 1 : Math.abs(low));
   const scaled = logarithmic ? Math.log10 : (value: number) => value;
   const [first, last] = [scaled(low), scaled(high)];
