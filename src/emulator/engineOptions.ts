@@ -37,7 +37,7 @@ export interface EmulatedEngineOptions {
   readonly answerLength?: AnswerLength;
   /** False (default): an answer is exactly `max_tokens` long where that is given. True: it may stop before. */
   readonly stopsBeforeLimit?: boolean;
-  /** Requests that may wait before the engine answers 503; null: no limit, as vLLM by default. */
+  /** Requests that may wait for a batch slot before the engine answers 503; null: no limit, as vLLM by default. */
   readonly maxQueued?: number | null;
   /** After so long without a request the engine closes a connection (uvicorn: 5 s). */
   readonly keepAliveMs?: number;

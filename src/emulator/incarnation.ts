@@ -44,6 +44,12 @@ export class Incarnation {
     return this.ranks.reduce((sum, { loop }) => sum + loop.core.waitingCount, 0);
   }
 
+  /** Whether the next sequence finds a batch slot, once those before it have theirs. */
+  get hasFreeSlot(): boolean {
+    const slots = this.ranks.reduce((sum, { loop }) => sum + loop.core.options.maxRunning, 0);
+    return this.running + this.waiting < slots;
+  }
+
   setSlowFactor(factor: number): void {
     for (const { loop } of this.ranks) loop.core.slowFactor = factor;
   }

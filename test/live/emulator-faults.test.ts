@@ -263,6 +263,17 @@ describe("limits", () => {
   });
 });
 
+it("a queue of none refuses only what would have to wait", async (t) => {
+  const engine = await emulate(t, { maxRunning: 1, maxQueued: 0, timeScale: 1 });
+  assert.equal((await chat(engine, { maxTokens: 1 })).status, 200);
+  const leave = new AbortController();
+  const first = chat(engine, { maxTokens: 4000 }, { signal: leave.signal });
+  await until(() => engine.stats().running === 1);
+  assert.equal((await chat(engine)).status, 503);
+  leave.abort();
+  await assert.rejects(first);
+});
+
 describe("data-parallel ranks", () => {
   it("have caches and metrics of their own, chosen by header", async (t) => {
     const engine = await emulate(t, { dataParallelRanks: 2 });

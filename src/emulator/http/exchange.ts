@@ -101,7 +101,7 @@ export class Exchange {
   generate(request: GenerationRequest, model: string, listener: GenerationListener): Generation {
     const { options, incarnation } = this.context;
     for (const prompt of request.prompts) checkLength(prompt.length, request.maxTokens, options.maxModelTokens);
-    if (options.maxQueued !== null && incarnation.waiting >= options.maxQueued) {
+    if (options.maxQueued !== null && incarnation.waiting >= options.maxQueued && !incarnation.hasFreeSlot) {
       incarnation.rejected++;
       throw new VllmError(503, "The engine's queue is full.", "ServiceUnavailableError", null, 1);
     }
