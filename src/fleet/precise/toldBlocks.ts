@@ -25,6 +25,8 @@ export class ToldBlocks {
   /** By own block and tier: handles beyond the first that stand for it. */
   readonly #aliases = new Map<number, number>();
   #gpuBlocks = 0;
+  /** The next one of its chain probably has the id after it. */
+  #lastAdded = 0;
 
   /** @param blocksEach own blocks that make up one of the engine's */
   constructor(replicaIndex: number, blocksEach: number, around: ToldSurroundings) {
@@ -68,7 +70,8 @@ export class ToldBlocks {
     const slot = handles.add(low, high, tier);
     room.precise += handles.blocksEach;
     for (let part = 0; part < handles.blocksEach; part++) {
-      const block = blocks.findOrAdd(hashes[at + 2 * part]!, hashes[at + 2 * part + 1]!);
+      const block = blocks.findOrAdd(hashes[at + 2 * part]!, hashes[at + 2 * part + 1]!, this.#lastAdded + 1);
+      this.#lastAdded = block;
       handles.setBlock(slot, part, block);
       this.#hold(block, tier);
     }
