@@ -161,6 +161,12 @@ describe("KV events of an emulated engine", () => {
   });
 });
 
+it("an engine whose event port is taken says which", async (t) => {
+  const { kvEvents } = await emulate(t, { kvEvents: {} });
+  const port = Number(kvEvents?.events.split(":").at(-1));
+  await assert.rejects(emulate(t, { kvEvents: { port } }), { code: "EADDRINUSE", address: "127.0.0.1", port });
+});
+
 describe("faults of KV events", () => {
   it("dropped batches leave a gap that a replay closes, lost ones a gap that stays", async (t) => {
     const engine = await emulate(t, { kvEvents: {}, blockTokens: 16 });

@@ -48,7 +48,7 @@ export class EventPublishers {
         return;
       } catch (caught) {
         for (const publisher of opened) publisher.close();
-        if (tries === TRIES) throw caught;
+        if (tries === TRIES) throw withPort(caught);
         await sleep(RETRY_AFTER_MS);
       }
     }
@@ -79,4 +79,11 @@ export class EventPublishers {
     this.#port = port;
     this.#replayPort = replayPort;
   }
+}
+
+/** ZeroMQ puts the port into the address; whoever reports such errors expects them apart, as sockets of Node have them. */
+function withPort(caught: unknown): unknown {
+  const { address } = caught as { address?: unknown };
+  const [, host, port] = /^tcp:\/\/(.*):(\d+)$/.exec(typeof address === "string" ? address : "") ?? [];
+  return host === undefined ? caught : Object.assign(caught as Error, { address: host, port: Number(port) });
 }
