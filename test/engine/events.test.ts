@@ -1,51 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tokenChain, chainRoot } from "#src/request/tokens/tokenChain.ts";
-import { heldBlocks } from "#src/fleet/blockIndex.ts";
-import type { RunningRouter } from "#src/gateway/router.ts";
 import { engines } from "./engines.ts";
+import { assertEqual, type Prompt } from "./indexEquality.ts";
 import { complete, TokenPrompts } from "./prompts.ts";
-import { post, setUp, until } from "./routerSetup.ts";
+import { resetCache, setUp, until } from "./routerSetup.ts";
 import { Truth, type Kind } from "./truth.ts";
-
-interface Prompt {
-  readonly ids: readonly number[];
-  readonly kind: Kind;
-}
-
-/** Leading blocks of a prompt that the router's index has for each engine, in the order of `truths`. */
-function indexed(router: RunningRouter, truths: readonly Truth[], { ids, kind }: Prompt): number[] {
-  const { fleet } = router;
-  const { blockTokens } = truths[0]!.engine;
-  const root = chainRoot(kind.adapter ?? null, kind.salt ?? null, blockTokens);
-  const held = heldBlocks(fleet.indexBound);
-  fleet.index.match(tokenChain(root, Uint32Array.from(ids), blockTokens), fleet.replicas(), held);
-  return truths.map(({ engine }) => {
-    const replica = fleet.replicas().find(({ endpoint }) => endpoint.url === engine.url);
-    return held.gpu[replica!.index]!;
-  });
-}
-
-/** Waits until the index says of every prompt and engine what the truth says, and names what differs otherwise. */
-async function assertEqual(router: RunningRouter, truths: readonly Truth[], prompts: readonly Prompt[]): Promise<void> {
-  const differences = (): string[] => {
-    const found: string[] = [];
-    for (const [at, prompt] of prompts.entries()) {
-      const known = indexed(router, truths, prompt).join();
-      const right = truths.map((truth) => truth.heldOf(prompt.ids, prompt.kind)).join();
-      if (known !== right) found.push(`prompt ${at} ${JSON.stringify(prompt.kind)}: ${known} instead of ${right}`);
-    }
-    for (const truth of truths) {
-      const replica = router.fleet.replicas().find(({ endpoint }) => endpoint.url === truth.engine.url)!;
-      const { holders, state } = router.fleet.index.view(replica.index);
-      if (holders !== truth.blocks) found.push(`${replica.id}: ${holders} blocks instead of ${truth.blocks}`);
-      if (state.state !== "live") found.push(`${replica.id} is ${JSON.stringify(state)}`);
-    }
-    return found;
-  };
-  await until("index and truth are equal", () => differences().length === 0, 10_000).catch(() => undefined);
-  assert.deepEqual(differences(), []);
-}
 
 describe("the index over a real engine's events", () => {
   it("holds what an independent subscriber holds: shared prefixes, adapters, salts, eviction, traffic of others", async () => {
@@ -78,7 +37,7 @@ describe("the index over a real engine's events", () => {
     assert.ok(first.removedBlocks + second.removedBlocks > before, "blocks were evicted");
 
     const { clears } = first;
-    await post(`${engines[0]!.url}/reset_prefix_cache`, {}).catch(() => undefined);
+    await resetCache(engines[0]!);
     // The engine tells of it with the next thing it has to tell.
     await complete(engines[0]!.url, make.ids(100));
     await until("the first engine has cleared its cache", () => first.clears > clears);

@@ -18,8 +18,12 @@ export function engineInput({ url, events, replay, topic }: Engine) {
   return { url, maxRunningRequests: 16, kvEvents: { endpoint: events, replayEndpoint: replay, topic } };
 }
 
-/** A router in front of engines, started and ready, which knows what they hold. */
-export async function setUp(engines: readonly Engine[], input: ConfigInput = {}): Promise<Setup> {
+/** A router in front of engines, started and ready. Unless `live` is false, it knows exactly what they hold. */
+export async function setUp(
+  engines: readonly Engine[],
+  input: ConfigInput = {},
+  { live = true }: { readonly live?: boolean } = {},
+): Promise<Setup> {
   const logged: Record<string, unknown>[] = [];
   const log = new RequestLog({
     level: "debug",
@@ -43,7 +47,7 @@ export async function setUp(engines: readonly Engine[], input: ConfigInput = {})
   };
   try {
     await until("the router is ready", async () => (await fetch(`${router.url}/readyz`)).ok);
-    await until("all views are live", () => viewStates(router).every((state) => state === "live"));
+    if (live) await until("all views are live", () => viewStates(router).every((state) => state === "live"));
     await until("all engines are identified", () => router.fleet.replicas().every(({ profile }) => profile !== null));
     return setup;
   } catch (caught) {
@@ -70,6 +74,12 @@ export async function until<T>(
     if (performance.now() > endMs) throw new Error(`not so within ${limitMs / 1000} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** The engine forgets all blocks; its events tell of it with the next batch. */
+export async function resetCache({ url }: Engine): Promise<void> {
+  const answer = await fetch(`${url}/reset_prefix_cache`, { method: "POST" });
+  if (!answer.ok) throw new Error(`${url}/reset_prefix_cache: ${answer.status} ${await answer.text()}`);
 }
 
 /** Calls an API with JSON; throws unless it succeeds. */

@@ -42,6 +42,8 @@ export class Truth implements AsyncDisposable {
   storedBlocks = 0;
   removedBlocks = 0;
   readonly #byHandle = new Map<string, Held>();
+  /** Handles by content. */
+  readonly #held = new Map<string, number>();
   readonly #subscriber = new Subscriber({ linger: 0 });
   #failure: Error | null = null;
   #loop: Promise<void> = Promise.resolve();
@@ -64,20 +66,19 @@ export class Truth implements AsyncDisposable {
   /** Distinct blocks. */
   get blocks(): number {
     this.#check();
-    return new Set([...this.#byHandle.values()].map(({ content }) => content)).size;
+    return this.#held.size;
   }
 
   /** Leading blocks of a prompt that are held. */
   heldOf(tokenIds: readonly number[], kind: Kind = {}): number {
     this.#check();
-    const held = new Set([...this.#byHandle.values()].map(({ content }) => content));
     const { blockTokens } = this.engine;
     let parent = "";
     for (let block = 0; (block + 1) * blockTokens <= tokenIds.length; block++) {
       const extra: string[] = kind.adapter === undefined ? [] : [kind.adapter];
       if (block === 0 && kind.salt !== undefined) extra.push(kind.salt);
       parent = contentOf(parent, tokenIds.slice(block * blockTokens, (block + 1) * blockTokens), extra);
-      if (!held.has(parent)) return block;
+      if (!this.#held.has(parent)) return block;
     }
     return Math.floor(tokenIds.length / blockTokens);
   }
@@ -128,6 +129,7 @@ export class Truth implements AsyncDisposable {
     if (event.type === "AllBlocksCleared") {
       this.clears++;
       this.#byHandle.clear();
+      this.#held.clear();
     } else if (event.type === "BlockRemoved") {
       for (const handle of event.block_hashes) this.#remove(String(handle));
     } else this.#store(event);
@@ -140,8 +142,11 @@ export class Truth implements AsyncDisposable {
       parent = contentOf(parent, ids.slice(at * size, (at + 1) * size), extras?.[at] ?? []);
       const known = this.#byHandle.get(String(handle));
       this.storedBlocks++;
-      if (known === undefined) this.#byHandle.set(String(handle), { content: parent, copies: 1 });
-      else known.copies++;
+      if (known !== undefined) known.copies++;
+      else {
+        this.#byHandle.set(String(handle), { content: parent, copies: 1 });
+        this.#held.set(parent, (this.#held.get(parent) ?? 0) + 1);
+      }
     }
   }
 
@@ -149,7 +154,11 @@ export class Truth implements AsyncDisposable {
     const held = this.#byHandle.get(handle);
     if (held === undefined) throw new Error(`a block was removed that is not there: ${handle}`);
     this.removedBlocks++;
-    if (--held.copies === 0) this.#byHandle.delete(handle);
+    if (--held.copies > 0) return;
+    this.#byHandle.delete(handle);
+    const others = this.#held.get(held.content)! - 1;
+    if (others === 0) this.#held.delete(held.content);
+    else this.#held.set(held.content, others);
   }
 }
 
