@@ -52,6 +52,11 @@ export type LegEnd =
   | { readonly kind: "failed"; readonly error: RouterError }
   | { readonly kind: "client_gone"; readonly error: RouterError };
 
+interface AnswerHead {
+  readonly headers: readonly string[];
+  readonly framing: Framing;
+}
+
 type Phase = "connecting" | "sent" | "streaming" | "paused" | "ended";
 
 /** An idle connection that was closed as the request left is found out within a round trip; a far one's upload counts in. */
@@ -79,6 +84,11 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
   #stripper: UsageStripper | null = null;
   #tail: BodyTail | null = null;
   #drainAwaited = false;
+  /**
+   * Engines send the head of a stream before they compute the prompt, and a client can do nothing with it alone. Held back
+   * until a byte of the body is there, it leaves a failure until then a status of its own, or another attempt.
+   */
+  #held: AnswerHead | null = null;
   #retryAfterMs: number | null = null;
 
   constructor(options: LegOptions) {
@@ -130,7 +140,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
   // ResponseHandler
 
   onHead(head: HttpParser): "body" | "no_body" {
-    const { clock, downstream, limits, method, answerHeaders, stripUsage } = this.#options;
+    const { clock, limits, method, answerHeaders, stripUsage } = this.#options;
     const status = head.statusCode;
     this.status = status;
     this.firstByteMs = clock.nowMs();
@@ -153,7 +163,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     const added = answerHeaders(status);
     const headers = endToEnd(head.headers, replaced(added, framing));
     for (const part of added) headers.push(part);
-    downstream.start(status, headers, framing);
+    this.#held = { headers, framing };
     this.#phase = "streaming";
     return noBody ? "no_body" : "body";
   }
@@ -166,6 +176,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     if (this.stream === null) (this.#tail ??= new BodyTail()).append(bytes, start, end);
     else this.#observe(this.stream, bytes, start, end, nowMs);
     this.lastByteMs = nowMs;
+    this.#start();
     if (this.#stripper === null) downstream.write(bytes, start, end);
     else this.#stripper.push(bytes, start, end, this.#emit);
   }
@@ -176,12 +187,13 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       if (this.status !== 0) this.#refused();
       return true;
     }
+    // The limit that the head was given goes on.
+    if (this.#held !== null) return true;
     const { downstream, limits } = this.#options;
     if (this.#phase === "paused") downstream.flush();
     if (this.#phase !== "streaming") return false;
     const waiting = this.stream !== null && Number.isNaN(this.stream.firstTokenMs);
-    // A head may come alone; its own limit goes on until the first byte of the body.
-    if (!waiting && !Number.isNaN(this.lastByteMs)) this.#limit(this.lastByteMs, limits.idleMs);
+    if (!waiting) this.#limit(this.lastByteMs, limits.idleMs);
     if (downstream.flush()) return true;
     this.#pause();
     return false;
@@ -193,13 +205,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       this.#refused();
       return;
     }
-    if (this.#phase === "ended") return;
-    const { downstream, listener } = this.#options;
-    this.#phase = "ended";
-    this.#stripper?.finish(this.#emit);
-    downstream.end();
-    const usage = this.stream?.usage() ?? (this.#tail === null ? NO_USAGE : readUsage(this.#tail.text()));
-    listener.onLegEnd({ kind: "answered", status: this.status, usage, sent });
+    if (this.#phase !== "ended") this.#answered(sent);
   }
 
   onLost(loss: Loss): void {
@@ -213,7 +219,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       this.#acquire(true);
       return;
     }
-    this.fail(loss.error);
+    this.#broke(loss.error);
   }
 
   onDeadline(nowMs: number): void {
@@ -226,7 +232,35 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       listener.onLegEnd({ kind: "client_gone", error: clientClosed() });
     } else if (this.#phase === "sent" || (this.stream !== null && Number.isNaN(this.stream.firstTokenMs))) {
       this.fail(firstTokenTimeout(limits.firstTokenMs ?? 0));
-    } else this.fail(idleTimeout(limits.idleMs ?? 0));
+    } else this.#broke(idleTimeout(limits.idleMs ?? 0));
+  }
+
+  /** The engine will send no more. A stream that had said that it is complete lacks nothing but the end of its framing. */
+  #broke(error: RouterError): void {
+    if (this.#phase === "ended" || this.stream?.done !== true) {
+      this.fail(error);
+      return;
+    }
+    this.#connection?.abort();
+    this.#answered(false);
+  }
+
+  #answered(sent: boolean): void {
+    const { downstream, listener } = this.#options;
+    this.#connection = null;
+    this.#phase = "ended";
+    this.#start();
+    this.#stripper?.finish(this.#emit);
+    downstream.end();
+    const usage = this.stream?.usage() ?? (this.#tail === null ? NO_USAGE : readUsage(this.#tail.text()));
+    listener.onLegEnd({ kind: "answered", status: this.status, usage, sent });
+  }
+
+  /** Tells the client the head, once. */
+  #start(): void {
+    if (this.#held === null) return;
+    this.#options.downstream.start(this.status, this.#held.headers, this.#held.framing);
+    this.#held = null;
   }
 
   #limit(fromMs: number, limitMs: number | null): void {

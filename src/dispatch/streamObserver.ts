@@ -6,6 +6,8 @@ const LF = 10;
 const DATA = Buffer.from("data:");
 /** In the middle of a line whose start has been looked at. */
 const REST_OF_LINE = -1;
+/** What ends a complete stream: of chats and completions, of Anthropic's messages, of responses. */
+const LAST_EVENT = /^data: ?\[DONE\]\s*$|"type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete|failed))"/u;
 /** Announcements that an engine sends before it has computed anything; no chunk of chat or completion is one. */
 const ANNOUNCEMENT = /"type"\s*:\s*"(?:response\.(?:created|queued|in_progress)|message_start|ping)"/u;
 /** An announcement is shorter than this; more without a token is taken for one. */
@@ -45,7 +47,9 @@ export class StreamObserver {
 
   /** Whether the stream says that it is complete. */
   get done(): boolean {
-    return /^data: ?\[DONE\]\s*$/mu.test(this.#tail.text().slice(-64));
+    if (this.midEvent) return false;
+    const text = this.#tail.text();
+    return LAST_EVENT.test(text.slice(text.lastIndexOf("\ndata:") + 1));
   }
 
   /** Whether something was sent after the last blank line. */

@@ -6,7 +6,7 @@ import { ManualTimers } from "#src/determinism/timers.ts";
 import { Deadlines } from "#src/dispatch/deadlines.ts";
 import type { EngineConnection, ResponseHandler } from "#src/dispatch/engineConnection.ts";
 import { Upstreams } from "#src/dispatch/upstreams.ts";
-import { Rig, ScriptedEngine, eventually, json, post, talk } from "./dispatchRig.ts";
+import { Rig, STREAM_HEAD, ScriptedEngine, eventually, json, post, talk } from "./dispatchRig.ts";
 import type { Received, RigOptions } from "./dispatchRig.ts";
 
 const started: { stop(): Promise<void> }[] = [];
@@ -56,6 +56,9 @@ describe("before the first byte, another replica is tried", () => {
   const failures: Record<string, (request: Received) => void> = {
     "it dies": ({ socket }) => socket.destroy(),
     "it resets the connection": ({ socket }) => socket.resetAndDestroy(),
+    "it dies after the head of a stream": ({ socket }) => socket.write(STREAM_HEAD, () => socket.destroy()),
+    "it dies after the head of an answer": ({ socket }) =>
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", () => socket.destroy()),
     "429": ({ socket }) => socket.write(json({}, "429 Too Many Requests", "Retry-After: 7\r\n")),
     "503": ({ socket }) => socket.write(json({}, "503 Service Unavailable")),
     "503 whose body never ends": ({ socket }) =>
@@ -110,7 +113,12 @@ describe("before the first byte, another replica is tried", () => {
   });
 
   test("it is removed while the prompt is computed", async () => {
-    const leaving = await engine(() => [...router.scheduler.live].forEach((placement) => placement.options.onLost()));
+    const leaving = await engine(({ socket }) =>
+      // By now the router has read the head.
+      socket.write(STREAM_HEAD, () =>
+        setImmediate(() => [...router.scheduler.live].forEach((placement) => placement.options.onLost())),
+      ),
+    );
     const other = await engine(good);
     const router = await rig({ engines: [leaving.url, other.url] });
     assert.match((await talk(router.port, post())).text, /good/u);

@@ -62,7 +62,7 @@ describe("a stream passes unchanged", () => {
     const client = connect({ port: rig.port, host: "127.0.0.1" });
     client.on("data", (bytes: Buffer) => (seen += bytes.toString("latin1")));
     client.write(post());
-    await eventually(() => seen.includes("\r\n\r\n"), "the head before any event");
+    await eventually(() => sockets.length === 1, "the request reached the engine");
     for (let i = 0; i < 5; i++) {
       sockets[0]?.write(chunk(`data: event ${i}\n\n`));
       await eventually(() => seen.includes(`event ${i}`), `event ${i}`);
@@ -122,7 +122,28 @@ describe("a stream that breaks", () => {
       limits: { idleMs: 20, firstTokenMs: 60 },
     });
     const { text } = await talk(rig.port, post());
-    assert.match(bodyOf(text), /"code":"first_token_timeout"/u);
+    assert.match(text, /^HTTP\/1\.1 504[^]*"code":"first_token_timeout"/u);
+  });
+
+  test("after its last event: it was answered, whatever became of the framing", async () => {
+    const endings: Record<string, string> = {
+      "/v1/chat/completions": "data: [DONE]\n\n",
+      "/v1/messages": 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+      "/v1/responses": 'event: response.completed\ndata: {"type":"response.completed"}\n\n',
+    };
+    for (const [target, ending] of Object.entries(endings)) {
+      for (const breakOff of [(socket: Received["socket"]) => socket.destroy(), () => {}]) {
+        const { engine, rig } = await setUp(
+          ({ socket }) => socket.write(Buffer.concat([opened, chunk(ending)]), () => breakOff(socket)),
+          { limits: { idleMs: 50 } },
+        );
+        const { text } = await talk(rig.port, post("{}", "Connection: close\r\n", target));
+        assert.ok(bodyOf(text).endsWith(ending), text);
+        assert.ok(text.endsWith(LAST_CHUNK));
+        assert.equal(rig.scheduler.outcomes[0]?.kind, "answered");
+        await eventually(() => engine.sockets.size === 0, "the connection to the engine is closed");
+      }
+    }
   });
 
   test("the total limit ends a stream that flows", async () => {

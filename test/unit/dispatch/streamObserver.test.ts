@@ -44,7 +44,12 @@ describe("StreamObserver", () => {
   test("[DONE] and the middle of an event are told apart", () => {
     assert.equal(observe("data: a\n\n").done, false);
     assert.equal(observe("data: a\n\ndata: [DONE]\n\n").done, true);
+    assert.equal(observe("data: a\n\ndata: [DONE]").done, false);
     assert.equal(observe("data: say [DONE]\n\n").done, false);
+    assert.equal(observe('event: message_stop\ndata: {"type":"message_stop"}\n\n').done, true);
+    assert.equal(observe('data: {"response":{},"type":"response.completed"}\n\n').done, true);
+    assert.equal(observe(`data: {"delta":${JSON.stringify('"type":"message_stop"')}}\n\n`).done, false);
+    assert.equal(observe('data: {"type":"message_stop"}\n\ndata: {"type":"ping"}\n\n').done, false);
     assert.equal(observe("data: a\n\n").midEvent, false);
     assert.equal(observe("data: a\r\n\r\n").midEvent, false);
     assert.equal(observe("data: a\n\ndata: b").midEvent, true);
