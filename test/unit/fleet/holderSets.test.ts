@@ -53,7 +53,7 @@ describe("interned sets of holders", () => {
         for (const id of ids) sets.release(id);
         assert.equal(sets.size, 0);
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 

@@ -5,7 +5,7 @@ export function stored(hashes: readonly number[], changes: Partial<KvStored> = {
   const blockTokens = changes.blockTokens ?? 4;
   return {
     kind: "stored",
-    engineHashes: BigUint64Array.from(hashes, BigInt),
+    engineHashes: handles64(hashes),
     parent: null,
     tokenIds: tokens(0, hashes.length * blockTokens),
     blockTokens,
@@ -25,7 +25,7 @@ export function named(hashes: readonly number[], tier: KvTier): KvStored {
 }
 
 export function removed(hashes: readonly number[], tier: KvTier | null = "gpu", group = 0): KvEvent {
-  return { kind: "removed", engineHashes: BigUint64Array.from(hashes, BigInt), tier, group };
+  return { kind: "removed", engineHashes: handles64(hashes), tier, group };
 }
 
 export const CLEARED: KvEvent = { kind: "cleared" };
@@ -36,5 +36,13 @@ export function batch(seq: number, ...events: readonly KvEvent[]): KvEventBatch 
 
 /** Token ids from, from + 1, … */
 export function tokens(from: number, count: number): Uint32Array {
-  return Uint32Array.from({ length: count }, (_, at) => from + at + 1);
+  const ids = new Uint32Array(count);
+  for (let at = 0; at < count; at++) ids[at] = from + at + 1;
+  return ids;
+}
+
+function handles64(hashes: readonly number[]): BigUint64Array {
+  const handles = new BigUint64Array(hashes.length);
+  for (let at = 0; at < hashes.length; at++) handles[at] = BigInt(hashes[at]!);
+  return handles;
 }
