@@ -1,5 +1,4 @@
 import { engineUnreachable } from "./failures.ts";
-import { NOTHING } from "../kernel/simEvent.ts";
 import type { SimEvent } from "../kernel/simEvent.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import type { Flight } from "../world/flight.ts";
@@ -22,7 +21,6 @@ export class RequestReaches implements SimEvent<World> {
   handle(world: World): readonly SimEvent<World>[] {
     const flight = this.#flight;
     const placement = this.#placement;
-    if (placement.finished) return NOTHING;
     const { router, record } = flight;
     const engine = world.engineOf(placement.replica.endpoint.name);
     if (engine.state !== "up")

@@ -135,10 +135,10 @@ describe("a run", () => {
   it("with KV events knows exactly what is cached, whoever put it there", () => {
     const content = (own: number) => ({ ids: [1, own], tokens: [480, 100] });
     const { world } = run(
-      settings({ routers: 2, events: { delayMs: 1, lossShare: 0.1, replayMs: 50 } }),
+      settings({ routers: 2, events: { delayMs: 1, lossShare: 0.4, replayMs: 300 } }),
       fixed(
         Array.from({ length: 40 }, (_, at) =>
-          arrival(at * 400, { content: content(10 + (at % 7)), promptTokens: 580, outputTokens: 20 }),
+          arrival(at * 400, { content: content(10 + (at % 7)), promptTokens: 580, outputTokens: 60 }),
         ),
       ),
     );
@@ -149,6 +149,22 @@ describe("a run", () => {
     assert.ok(late.every(({ cachedTokens }) => cachedTokens >= 464));
     for (const { fleet } of world.routers)
       for (const { index } of fleet.replicas()) assert.equal(fleet.index.view(index).state.state, "live");
+  });
+
+  it("forgets the step that a dying engine was in", () => {
+    const long = (atMs: number) =>
+      arrival(atMs, { promptTokens: 1_000, content: { ids: [atMs], tokens: 1_000 }, outputTokens: 1 });
+    const { world } = run(
+      settings({
+        engines: engines(1),
+        router: router("round-robin", "immediate"),
+        incidents: [{ kind: "crash", atMs: 5, engine: 0, downMs: 0, loadMs: 0 }],
+      }),
+      fixed([long(0), long(6)]),
+    );
+    assert.equal(world.records[0]!.ending, "failed");
+    // One millisecond to get there, eleven for the prompt; the dead process's step would have ended at 12.
+    assert.equal(world.records[1]!.firstTokenMs, 18);
   });
 
   it("takes the cache of a restarted engine as empty, with KV events", () => {
