@@ -12,7 +12,7 @@ import { modelBody, modelListBody } from "./modelList.ts";
 import type { ModelNames } from "./modelNames.ts";
 import { prepare, type PreparedRequest } from "./preparedRequest.ts";
 import { readTarget, refuseControlPaths, type RequestTarget } from "./requestTarget.ts";
-import { keyRateLimited, overloaded } from "./refusals.ts";
+import { keyRateLimited } from "./refusals.ts";
 import { recordRefusal } from "./requestRecords.ts";
 
 /** What a reload replaces as a whole. */
@@ -27,7 +27,6 @@ export interface GatewaySettings {
 export class ClientApi {
   readonly #parts: GatewayParts;
   #settings: GatewaySettings;
-  #heldBytes = 0;
 
   constructor(parts: GatewayParts, settings: GatewaySettings) {
     this.#parts = parts;
@@ -46,12 +45,9 @@ export class ClientApi {
   admit(head: HttpHead): RouterError | null {
     if (isProbe(head)) return null;
     const { clock, scheduler, metrics } = this.#parts;
-    const { clients, limits } = this.#settings;
     try {
-      const waitMs = clients.sender(head).requests?.take(1, clock.nowMs()) ?? 0;
+      const waitMs = this.#settings.clients.sender(head).requests?.take(1, clock.nowMs()) ?? 0;
       if (waitMs > 0) throw keyRateLimited("requests", waitMs);
-      const bodyBytes = head.bodyBytes ?? 0;
-      if (bodyBytes > 0 && this.#heldBytes + bodyBytes > limits.bufferedBytes) throw overloaded();
     } catch (caught) {
       const error = toRouterError(caught);
       if (error.fault === "client") metrics.authFailures.with(error.code).add();
@@ -63,11 +59,9 @@ export class ClientApi {
   /** Never throws: whatever goes wrong becomes an answer. */
   handle(incoming: HttpRequest, downstream: Downstream): void {
     const requestId = randomUUID();
-    const { head, body } = incoming;
+    const { head } = incoming;
     let client = ANONYMOUS;
-    this.#heldBytes += body.length;
     const release = (bodyFree: boolean): void => {
-      this.#heldBytes -= body.length;
       if (bodyFree) incoming.release();
     };
     const refuse = (caught: unknown): void => {

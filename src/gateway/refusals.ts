@@ -8,13 +8,3 @@ export function keyRateLimited(what: "requests" | "tokens", retryAfterMs: number
     retryAfterMs,
   });
 }
-
-/** The bodies in hand take all the memory they may. */
-export function overloaded(): RouterError {
-  return new RouterError("queue_full", "The router holds as many request bodies as it may.", {
-    fault: "router",
-    httpStatus: 503,
-    retryable: true,
-    retryAfterMs: 1_000,
-  });
-}

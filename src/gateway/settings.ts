@@ -39,6 +39,9 @@ export function httpLimits(config: () => Config): HttpLimits {
     get maxBodyBytes() {
       return config().limits.bodyBytes;
     },
+    get maxHeldBytes() {
+      return config().limits.bufferedBytes;
+    },
     get requestMs() {
       return config().limits.receiveMs;
     },

@@ -112,6 +112,23 @@ describe("the router shuts down", () => {
     await drained;
   });
 
+  test("a stream that was promised keep-alive before ends its connection with it", async () => {
+    const sockets: Socket[] = [];
+    const { rig } = await setUp(({ socket }) => {
+      sockets.push(socket);
+      socket.write(STREAM_HEAD);
+      socket.write(chunk("data: token\n\n"));
+    });
+    const answer = talk(rig.port, post("{}", ""));
+    await eventually(() => rig.scheduler.firstTokens === 1, "it streams");
+    const drained = rig.server.drain();
+    sockets[0]?.write(`${chunk("data: [DONE]\n\n").toString()}0\r\n\r\n`);
+    const { text, broken } = await answer;
+    assert.doesNotMatch(text, /Connection: close/u);
+    assert.ok(!broken && text.endsWith("0\r\n\r\n"));
+    await drained;
+  });
+
   test("the grace time over, streams get an error event and engines are told", async () => {
     const { engine, rig } = await setUp(({ socket }) => {
       socket.write(STREAM_HEAD);

@@ -144,6 +144,34 @@ describe("limits", () => {
     assert.match(text, /^HTTP\/1\.1 413/u);
   });
 
+  test("bodies held at a time: 503 before the body, or as soon as chunks exceed it, until others are done", async () => {
+    const { engine, rig } = await setUp({ http: { maxHeldBytes: 1000 } });
+    const uploads = {
+      announced: [post("x".repeat(600)).slice(0, -1)],
+      chunked: ["POST / HTTP/1.1\r\nHost: r\r\nTransfer-Encoding: chunked\r\n\r\n", chunk("x".repeat(600))],
+    };
+    for (const first of Object.values(uploads)) {
+      const uploading = connect({ port: rig.port, host: "127.0.0.1" });
+      for (const part of first) uploading.write(part);
+      await eventually(() => rig.server.heldBytes === 600, "it is counted");
+      for (const second of Object.values(uploads)) {
+        const { text } = await talk(rig.port, second);
+        assert.match(text, /^HTTP\/1\.1 503[^]*retry-after: 1\r\n[^]*"code":"queue_full"/u);
+      }
+      uploading.destroy();
+      await eventually(() => rig.server.connections === 0, "the upload was given up");
+    }
+    rig.scheduler.open = false;
+    const waiting = talk(rig.port, post("x".repeat(600)));
+    await eventually(() => rig.scheduler.waiting.size === 1, "a whole body in hand");
+    assert.equal(status((await talk(rig.port, post("x".repeat(600)))).text), 503);
+    rig.scheduler.release();
+    assert.equal(status((await waiting).text), 200);
+    assert.equal(status((await talk(rig.port, post("x".repeat(600)))).text), 200);
+    assert.equal(engine.received.length, 2);
+    assert.equal(rig.server.heldBytes, 0);
+  });
+
   test("headers or bodies that dribble in: 408, each by its own limit", async () => {
     const { rig } = await setUp({ http: { headersMs: 50, requestMs: 100_000 } });
     assert.match((await talk(rig.port, "POST / HTTP/1.1\r\nHost:")).text, /^HTTP\/1\.1 408/u);

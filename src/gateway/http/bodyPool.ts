@@ -11,9 +11,25 @@ const KEPT_MAX_BYTES = 64 * 1024 * 1024;
 export class BodyPool {
   readonly #kept: Buffer[][] = [];
   #keptBytes = 0;
+  #heldBytes = 0;
 
   get keptBytes(): number {
     return this.#keptBytes;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Counts `bytes` of a body that is being received or in hand. False, and not counted: that would be too many. */
+  hold(bytes: number, maxBytes: number): boolean {
+    if (this.#heldBytes + bytes > maxBytes) return false;
+    this.#heldBytes += bytes;
+    return true;
+  }
+
+  letGo(bytes: number): void {
+    this.#heldBytes -= bytes;
   }
 
   /** A buffer of at least `bytes`, with anything in it. */

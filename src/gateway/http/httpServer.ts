@@ -35,12 +35,13 @@ export interface HttpServerOptions {
  */
 export class HttpServer {
   readonly #server: Server;
+  readonly #pool = new BodyPool();
   readonly #connections = new Set<ServerConnection>();
   #draining = false;
 
   constructor(options: HttpServerOptions) {
     const { limits, tls } = options;
-    const pool = new BodyPool();
+    const pool = this.#pool;
     const accept = (socket: Socket): void => {
       const connection = new ServerConnection(
         socket,
@@ -65,6 +66,11 @@ export class HttpServer {
 
   get connections(): number {
     return this.#connections.size;
+  }
+
+  /** Bodies that are being received or in hand. */
+  get heldBytes(): number {
+    return this.#pool.heldBytes;
   }
 
   listen(at: { host: string; port: number }): Promise<AddressInfo> {

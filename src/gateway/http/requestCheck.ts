@@ -15,6 +15,16 @@ export function bodyTooLarge(maxBytes: number): RouterError {
   });
 }
 
+/** The bodies in hand take all the memory they may. */
+export function overloaded(): RouterError {
+  return new RouterError("queue_full", "The router holds as many request bodies as it may.", {
+    fault: "router",
+    httpStatus: 503,
+    retryable: true,
+    retryAfterMs: 1_000,
+  });
+}
+
 export function headersTooLarge(): RouterError {
   return new RouterError("headers_too_large", "The headers are too large or too many.", {
     fault: "client",

@@ -16,6 +16,7 @@ import {
   contentLength,
   headersTooLarge,
   originForm,
+  overloaded,
   requestTimeout,
 } from "./requestCheck.ts";
 import { ResponseWriter } from "./responseWriter.ts";
@@ -43,6 +44,8 @@ export class ServerConnection implements MessageHandler, Deadline {
   #beganMs = 0;
   #head: HttpHead | null = null;
   #body: BodyCollector | null = null;
+  /** Bytes of the current request's body that are counted as held. */
+  #heldBytes = 0;
   #complete = false;
   #refusal: RouterError | null = null;
   #writer: ResponseWriter | null = null;
@@ -107,7 +110,7 @@ export class ServerConnection implements MessageHandler, Deadline {
         bodyBytes,
         arrivedMs: clock.nowMs(),
       });
-      this.#refusal = admit(this.#head);
+      this.#refusal = admit(this.#head) ?? this.#hold(bodyBytes ?? 0);
     }
     if (this.#refusal !== null) return "refuse";
     this.#body = bodyBytes === 0 ? null : new BodyCollector(bodyBytes, limits.maxBodyBytes, this.#pool);
@@ -118,14 +121,25 @@ export class ServerConnection implements MessageHandler, Deadline {
   }
 
   onBody(bytes: Buffer, start: number, end: number): void {
-    if (this.#refusal === null && this.#body?.add(bytes, start, end) === false) {
-      this.#refusal = bodyTooLarge(this.#options.limits.maxBodyBytes);
-    }
+    if (this.#refusal !== null) return;
+    if (this.#head?.bodyBytes === null) this.#refusal = this.#hold(end - start);
+    if (this.#body?.add(bytes, start, end) === false) this.#refusal = bodyTooLarge(this.#options.limits.maxBodyBytes);
   }
 
   onComplete(): boolean {
     this.#complete = true;
     return true;
+  }
+
+  #hold(bytes: number): RouterError | null {
+    if (!this.#pool.hold(bytes, this.#options.limits.maxHeldBytes)) return overloaded();
+    this.#heldBytes += bytes;
+    return null;
+  }
+
+  #letGo(): void {
+    this.#pool.letGo(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   #onRead(bytes: Buffer, length: number): void {
@@ -192,7 +206,9 @@ export class ServerConnection implements MessageHandler, Deadline {
   #onAnswered(reusable: boolean): void {
     if (this.#state !== "answering") return;
     this.#writer = null;
-    if (!reusable) {
+    this.#letGo();
+    // What began before the draining was promised another request; the client must cope with that anyway.
+    if (!reusable || this.#draining()) {
       this.#linger();
       return;
     }
@@ -238,6 +254,7 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#state = "closed";
     this.#writer = null;
     this.#ahead = [];
+    this.#letGo();
     this.#socket.destroy();
     writer?.gone();
   }
