@@ -19,6 +19,8 @@ export interface ModelEngineOptions {
   readonly diskBlocks: number;
   /** Part of all its hashes, as `PYTHONHASHSEED` is of vLLM's. */
   readonly hashSeed: number;
+  /** Tells only what vLLM has a form for on the wire. */
+  readonly likeVllm?: boolean;
 }
 
 interface Block {
@@ -159,7 +161,7 @@ export class ModelEngine {
     } else {
       this.#makeHostRoom();
       block.onHost = true;
-      if (this.#chance(0.3)) {
+      if (!this.options.likeVllm && this.#chance(0.3)) {
         this.#events.push({
           kind: "moved",
           engineHashes: BigUint64Array.of(handle),
@@ -194,7 +196,7 @@ export class ModelEngine {
 
   #removed(block: Block, tier: KvTier): KvEvent {
     const only = [block.gpuCopies > 0, block.onHost, block.onDisk].every((held) => !held);
-    const named = only && this.#chance(0.3) ? null : tier;
+    const named = !this.options.likeVllm && only && this.#chance(0.3) ? null : tier;
     return { kind: "removed", engineHashes: BigUint64Array.of(block.handle), tier: named, group: 0 };
   }
 
