@@ -29,6 +29,8 @@ export class Carriage<P extends Placed, T> implements LegListener {
   readonly #done: (result: CallResult<P>) => void;
   readonly #excluded = new Set<string>();
   #attempts = 0;
+  /** Attempts that engines refused as busy. */
+  #refusals = 0;
   #ticket: T | null = null;
   #placement: P | null = null;
   #leg: Leg | null = null;
@@ -149,16 +151,19 @@ export class Carriage<P extends Placed, T> implements LegListener {
   }
 
   onLegEnd(end: LegEnd): void {
-    const { clock, maxRetries } = this.#options;
+    const { clock, maxRetries, busyMs = 0 } = this.#options;
     const { downstream, request } = this.#call;
     const { started } = downstream;
     const error = end.kind === "answered" ? null : end.error;
+    const nowMs = clock.nowMs();
+    // Nothing was run: it waits on for a slot, as those that were never sent do.
+    if (end.kind === "busy" && nowMs < request.arrivedMs + busyMs) this.#refusals++;
     const retry =
       !started &&
       downstream.open &&
       mayRetry(end) &&
-      this.#attempts <= maxRetries &&
-      clock.nowMs() < request.deadlineMs;
+      this.#attempts - this.#refusals <= maxRetries &&
+      nowMs < request.deadlineMs;
     const replicaId = this.#placement?.replica.id;
     if (end.kind !== "answered" || !end.sent) this.#bodyHeld = true;
     this.#finish(outcomeOf(end, started), error, retry);

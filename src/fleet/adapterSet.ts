@@ -4,7 +4,7 @@ const ASSUMED_MAX_RESIDENT = 1;
 /** The LoRA adapters of one replica: which it can load at all, and which are in GPU memory now. */
 export class AdapterSet {
   #loadable: ReadonlySet<string> = new Set();
-  /** In order of use, latest last. Scraped where published, else modelled from own traffic. */
+  /** In order of use, latest last: modelled from own traffic, and from what scrapes show in use. */
   #resident = new Set<string>();
   #maxResident = ASSUMED_MAX_RESIDENT;
   #published = false;
@@ -21,7 +21,7 @@ export class AdapterSet {
     return this.#maxResident;
   }
 
-  /** Whether `resident` is what the engine said, or modelled. */
+  /** Whether the engine's own word went into `resident`. */
   get basis(): "metrics" | "modelled" {
     return this.#published ? "metrics" : "modelled";
   }
@@ -46,17 +46,21 @@ export class AdapterSet {
     for (const name of this.#resident) if (!this.#loadable.has(name)) this.#resident.delete(name);
   }
 
-  /** What a scrape says; null where it says nothing. Known order of use is kept. */
-  setResident(names: readonly string[] | null, maxResident: number | null): void {
+  /**
+   * The adapters that a scrape names; null where it says nothing. An engine names those in use: one that is idle stays
+   * in memory until another takes its place.
+   */
+  setInUse(names: readonly string[] | null, maxResident: number | null): void {
     if (maxResident !== null && maxResident > 0) this.#maxResident = maxResident;
     this.#published = names !== null;
-    if (names === null) return;
-    const now = new Set(names);
-    const kept = [...this.#resident].filter((name) => now.has(name));
-    this.#resident = new Set([...kept, ...names]);
+    for (const name of names ?? []) this.used(name);
+    for (const name of this.#resident) {
+      if (this.#resident.size <= this.#maxResident) break;
+      this.#resident.delete(name);
+    }
   }
 
-  /** A request for this adapter was placed: it is, or will be, in memory, and the least recently used one is not. */
+  /** It is, or will be, in memory, and the least recently used one is not. */
   used(adapter: string): void {
     if (!this.#resident.delete(adapter)) {
       const victim = this.victim;

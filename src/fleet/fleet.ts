@@ -189,7 +189,7 @@ export class Fleet {
 
   applyMetrics(replica: Replica, metrics: EngineMetrics, nowMs: number): void {
     replica.metrics = { value: metrics, atMs: nowMs };
-    replica.adapters.setResident(metrics.residentAdapters, metrics.maxResidentAdapters);
+    replica.adapters.setInUse(metrics.residentAdapters, metrics.maxResidentAdapters);
     this.#refreshLimits(replica, nowMs);
     replica.load.reconcile(metrics, replica.limits().kvCapacityTokens, nowMs);
     this.conditions.clear("metrics_stale", replica.id);

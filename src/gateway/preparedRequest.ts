@@ -85,7 +85,9 @@ function identified(
 function resolve(servedName: string, asked: string, fleet: Fleet): { model: string; adapter: string | null } {
   const resolved = fleet.resolve(servedName);
   if (resolved !== null) return resolved;
-  if (fleet.replicas().some(({ profile }) => profile !== null)) {
+  const replicas = fleet.replicas();
+  // One that was not asked yet may be the one that has it.
+  if (replicas.length > 0 && replicas.every(({ profile }) => profile !== null)) {
     throw new RouterError("model_not_found", `The model "${asked}" does not exist here.`, {
       fault: "client",
       httpStatus: 404,
@@ -93,7 +95,7 @@ function resolve(servedName: string, asked: string, fleet: Fleet): { model: stri
       param: "model",
     });
   }
-  throw new RouterError("no_replica_available", "No engine has told yet which models it serves.", {
+  throw new RouterError("no_replica_available", "Not every engine has told yet which models it serves.", {
     fault: "router",
     httpStatus: 503,
     retryable: true,

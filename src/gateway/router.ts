@@ -134,6 +134,9 @@ class Router implements RunningRouter {
       get maxRetries() {
         return running().limits.retries;
       },
+      get busyMs() {
+        return running().limits.queueMs;
+      },
     });
     this.#reader = new IdentityWorkers({
       threads: config.identity.workerThreads,

@@ -63,13 +63,13 @@ export function routable(router: RunningRouter): number {
     .length;
 }
 
-/** Polls for a condition; fails with its name after ten seconds. */
+/** Polls for a condition; fails with its name after half a minute, which only a busy machine comes near. */
 export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const endMs = performance.now() + 10_000;
+  const endMs = performance.now() + 30_000;
   for (;;) {
     const value = await condition();
     if (value) return value;
-    if (performance.now() > endMs) throw new Error(`not so within ten seconds: ${what}`);
+    if (performance.now() > endMs) throw new Error(`not so within thirty seconds: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

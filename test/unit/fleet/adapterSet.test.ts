@@ -6,7 +6,7 @@ describe("the adapters of a replica", () => {
   it("models which are in memory from own traffic while the engine does not say", () => {
     const adapters = new AdapterSet();
     adapters.setLoadable(["x", "y", "z"]);
-    adapters.setResident(null, 2);
+    adapters.setInUse(null, 2);
     adapters.used("x");
     assert.equal(adapters.victim, null);
     adapters.used("y");
@@ -17,15 +17,18 @@ describe("the adapters of a replica", () => {
     assert.equal(adapters.basis, "modelled");
   });
 
-  it("believes the engine, and keeps the order of use that it knows", () => {
+  it("takes what the engine shows in use for loaded, and keeps idle ones until they are pushed out", () => {
     const adapters = new AdapterSet();
     adapters.setLoadable(["x", "y", "z"]);
-    adapters.setResident(["x", "y"], 3);
     adapters.used("x");
-    adapters.setResident(["x", "y", "z"], 3);
-    assert.equal(adapters.victim, "y");
+    adapters.setInUse(["y"], 2);
+    assert.deepEqual([...adapters.resident], ["x", "y"]);
     assert.equal(adapters.basis, "metrics");
-    adapters.setResident(["z"], 3);
+    adapters.setInUse([], 2);
+    assert.deepEqual([...adapters.resident], ["x", "y"], "idle is not gone");
+    adapters.setInUse(["x", "z"], 2);
+    assert.deepEqual([...adapters.resident], ["x", "z"]);
+    adapters.setInUse([], 1);
     assert.deepEqual([...adapters.resident], ["z"]);
   });
 
