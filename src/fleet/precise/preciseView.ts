@@ -119,7 +119,7 @@ export class PreciseView {
       this.counts.voidBatches++;
       return;
     }
-    if (batch.seq > next) this.#doubt("gap", nowMs);
+    if (batch.seq > next) this.#doubt("batch_missing", nowMs);
     this.#seq = batch.seq;
     if (this.#state.state === "absent") this.#input({ kind: "told" }, nowMs);
     if (batch.seq === 0) this.#input({ kind: "whole" }, nowMs);

@@ -6,6 +6,7 @@ import type { Doubt, ViewState } from "./viewState.ts";
 const DOUBTS: Readonly<Record<Doubt, string>> = {
   history_incomplete: "they do not go back to its start",
   gap: "some were lost and could not be repeated",
+  batch_missing: "one batch of them did not come",
   parent_unknown: "one names a parent that is not there",
   removal_unknown: "one removes a block that is not there",
   unreadable: "some could not be read",

@@ -4,6 +4,8 @@ export type Doubt =
   | "history_incomplete"
   /** Events were lost and could not be repeated: what was told before them is forgotten. */
   | "gap"
+  /** A batch did not come, and nobody said that it was lost. */
+  | "batch_missing"
   /** A block was stored after one that is not there: where it belongs is not known. */
   | "parent_unknown"
   /** A block was removed from GPU memory that was never stored there. */
@@ -94,7 +96,9 @@ function onWhole(view: ViewState, nowMs: number): ViewState {
 
 function onUpToDate(view: ViewState, complete: boolean, nowMs: number): ViewState {
   if (view.state === "dropped") return view.upToDate ? view : { ...view, upToDate: true };
-  if (view.state === "live" || view.state === "unsure") return view;
+  if (view.state === "live") return view;
+  // What could not be repeated at first was repeated after all.
+  if (view.state === "unsure") return complete && isIncomplete(view.why) ? { state: "live", sinceMs: nowMs } : view;
   // A stream that did not notice the restart has told things that are void.
   if (view.state === "awaiting") return { state: "unsure", sinceMs: nowMs, why: "history_incomplete" };
   const told = view.state === "rebuilding" ? view : rebuilding(nowMs);
@@ -108,6 +112,11 @@ function onInterrupted(view: ViewState, nowMs: number): ViewState {
   if (view.state === "dropped") return { ...view, upToDate: false };
   if (view.state !== "unsure") return view;
   const { why } = view;
-  const incomplete = why === "history_incomplete" || why === "gap";
+  const incomplete = isIncomplete(why);
   return { ...rebuilding(nowMs), whole: !incomplete, gap: why === "gap", doubt: incomplete ? null : why };
+}
+
+/** Nothing that was told is doubtful; there may be more. */
+function isIncomplete(why: Doubt): boolean {
+  return why === "history_incomplete" || why === "gap";
 }

@@ -71,7 +71,7 @@ export class ModelEngine {
   /** Computes a prompt: what leads is reused, from the first miss on all is computed and stored, again if need be. */
   run(prompt: ModelPrompt, reuse = true): void {
     this.#clock++;
-    const chain = this.#chainOf(prompt).slice(0, this.options.gpuBlocks);
+    const chain = this.#chainOf(prompt).slice(0, Math.floor(this.options.gpuBlocks / 2));
     const reusable = reuse ? chain.length : 0;
     let hits = 0;
     while (hits < reusable && chain[hits]!.gpuCopies > 0) hits++;

@@ -186,7 +186,9 @@ describe("a view of what an engine's events tell", () => {
     assert.deepEqual(held(prompt(8)), [1, 1, 1]);
     assert.equal(view.counts.voidBatches, 1);
     view.apply(batch(3, stored([5])), 7);
-    assert.deepEqual(view.state, { state: "unsure", sinceMs: 7, why: "gap" });
+    assert.deepEqual(view.state, { state: "unsure", sinceMs: 7, why: "batch_missing" });
+    view.upToDate(true, 8);
+    assert.equal(view.state.state, "unsure");
 
     const late = followed();
     late.view.apply(batch(4, stored([1])), 0);
@@ -203,6 +205,11 @@ describe("a view of an engine whose events are not all there", () => {
     assert.deepEqual(partial.state, { state: "unsure", sinceMs: 1, why: "history_incomplete" });
     partial.apply(batch(41, CLEARED), 2);
     assert.deepEqual(partial.state, { state: "live", sinceMs: 2 });
+
+    const repeated = new PrefixIndex().view(0);
+    repeated.upToDate(false, 0);
+    repeated.upToDate(true, 5);
+    assert.deepEqual(repeated.state, { state: "live", sinceMs: 5 });
 
     const unrepeated = new PrefixIndex().view(0);
     unrepeated.upToDate(false, 0);
