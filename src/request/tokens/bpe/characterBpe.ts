@@ -27,7 +27,8 @@ export class CharacterBpe implements WordModel {
     this.#byteIds = byteIds;
     for (const [token, id] of spec.vocab) {
       const codePoint = token.codePointAt(0);
-      if (codePoint !== undefined && token.length === (codePoint > 0xffff ? 2 : 1)) this.#idOfCodePoint.set(codePoint, id);
+      if (codePoint !== undefined && token.length === (codePoint > 0xffff ? 2 : 1))
+        this.#idOfCodePoint.set(codePoint, id);
     }
   }
 

@@ -1,0 +1,76 @@
+import type { BpeSpec } from "../bpe/bpeSpec.ts";
+import { TokenizerError } from "../tokenizerError.ts";
+import { type Cut, cutDigits, cutGpt2, cutNumbers, type RawSplit, readSplit } from "./cuts.ts";
+import { cutAtBarriers, SPACE_MARK } from "./mergeBarriers.ts";
+
+/** Cuts the text between two added tokens into words. */
+export interface PreTokenizer {
+  /** @param first the text begins the prompt */
+  words(text: string, first: boolean): readonly string[];
+  /** Words are spelled in the bytes of UTF-8. */
+  readonly byteLevel: boolean;
+}
+
+interface RawStep extends RawSplit {
+  readonly type: string;
+  readonly pretokenizers?: readonly RawStep[];
+  readonly add_prefix_space?: boolean;
+  readonly use_regex?: boolean;
+  readonly individual_digits?: boolean;
+  readonly replacement?: string;
+  readonly prepend_scheme?: string;
+  readonly split?: boolean;
+}
+
+/** Reads the `pre_tokenizer` of a tokenizer.json. @throws {TokenizerError} for what cannot be done exactly */
+export function readPreTokenizer(raw: unknown, spec: BpeSpec): PreTokenizer {
+  const steps = flattened(raw as RawStep | null);
+  const last = steps.at(-1);
+  if (last?.type === "ByteLevel") return byteLevel(steps.slice(0, -1).map(readCut), last);
+  if (last?.type === "Metaspace" && steps.length === 1) return metaspace(last, spec);
+  const cuts = [...steps.map(readCut), cutAtBarriers(spec)];
+  return { byteLevel: false, words: (text) => cutAll(text, cuts) };
+}
+
+function flattened(raw: RawStep | null): RawStep[] {
+  if (raw === null || raw === undefined) return [];
+  return raw.type === "Sequence" ? (raw.pretokenizers ?? []).flatMap(flattened) : [raw];
+}
+
+function readCut(step: RawStep): Cut {
+  if (step.type === "Split") return readSplit(step);
+  if (step.type === "Digits") return step.individual_digits === true ? cutDigits : cutNumbers;
+  throw new TokenizerError(`the pre-tokenizer ${step.type} is not supported here`);
+}
+
+function cutAll(text: string, cuts: readonly Cut[]): readonly string[] {
+  let words: readonly string[] = [text];
+  for (const cut of cuts) words = words.length === 1 ? cut(words[0]!) : words.flatMap(cut);
+  return words;
+}
+
+function byteLevel(cuts: readonly Cut[], step: RawStep): PreTokenizer {
+  const all = step.use_regex === false ? cuts : [...cuts, cutGpt2];
+  if (step.add_prefix_space !== true) return { byteLevel: true, words: (text) => cutAll(text, all) };
+  const spaced = (word: string): string => (word.startsWith(" ") ? word : ` ${word}`);
+  return {
+    byteLevel: true,
+    words: (text) =>
+      cutAll(text, cuts).flatMap((word) => (step.use_regex === false ? [spaced(word)] : cutGpt2(spaced(word)))),
+  };
+}
+
+function metaspace(step: RawStep, spec: BpeSpec): PreTokenizer {
+  const mark = step.replacement ?? SPACE_MARK;
+  if (mark !== SPACE_MARK) throw new TokenizerError(`Metaspace with '${mark}' is not supported`);
+  const scheme = step.prepend_scheme ?? (step.add_prefix_space === false ? "never" : "always");
+  const cutWords: Cut = step.split === false ? cutAtBarriers(spec) : (text) => text.split(/(?=\u2581)/u);
+  return {
+    byteLevel: false,
+    words(text, first) {
+      const marked = text.replaceAll(" ", SPACE_MARK);
+      const prepends = scheme === "always" || (scheme === "first" && first);
+      return cutWords(prepends && !marked.startsWith(SPACE_MARK) ? SPACE_MARK + marked : marked);
+    },
+  };
+}
