@@ -14,6 +14,23 @@ export const policySchema = z
   ])
   .describe("How a replica is chosen: a policy's name, or an object with its options.");
 
+const tokenizer = z
+  .union([
+    filePath.transform((folder) => ({ folder })),
+    z.strictObject({
+      folder: filePath.describe("Folder with tokenizer.json, tokenizer_config.json and the chat template."),
+      chatTemplateFile: filePath.optional().describe("Instead of the folder's (vLLM's `--chat-template`)."),
+      contentFormat: z
+        .enum(["string", "openai"])
+        .optional()
+        .describe("vLLM's `--chat-template-content-format`. Absent: found out from the template, as vLLM does."),
+      templateArguments: z.record(z.string(), z.json()).optional().describe("vLLM's `--default-chat-template-kwargs`."),
+    }),
+  ])
+  .describe(
+    "The model's own folder, or an object with it. With it, prompts are known by the engine's own tokens, and KV events tell exactly who has them. Absent: by their text, and caches are inferred from own traffic.",
+  );
+
 export const modelSchema = z
   .strictObject({
     aliases: z
@@ -22,11 +39,7 @@ export const modelSchema = z
       .default([])
       .describe("Further names for clients. The name in the request's bytes is replaced on the way to the engine."),
     policy: policySchema.optional(),
-    tokenizer: filePath
-      .optional()
-      .describe(
-        "Folder with the model's tokenizer.json, tokenizer_config.json and chat template. With it, prompts are known by the engine's own tokens, and KV events tell exactly who has them. Absent: by their text, and caches are inferred from own traffic.",
-      ),
+    tokenizer: tokenizer.optional(),
     class: name.optional().describe("Service class of requests whose key names none. Absent: `standard`."),
   })
   .describe("Settings of one model.");

@@ -50,6 +50,9 @@ const identity = z
     workerFromBytes: integer(1_024, 1_073_741_824)
       .default(524_288)
       .describe("Bodies larger than this are read and hashed on a thread, so that they don't delay other requests."),
+    tokenThreads: integer(1, 64)
+      .default(1)
+      .describe("Threads that tokenise prompts of models that have a `tokenizer`; each holds all tokenizers."),
   })
   .prefault({})
   .describe("How prompts are recognised.");

@@ -87,9 +87,9 @@ export class ClientApi {
   }
 
   #tools() {
-    const { fleet, reader, scheduler } = this.#parts;
+    const { fleet, reader, tokens, metrics, scheduler } = this.#parts;
     const { names, limits } = this.#settings;
-    return { fleet, reader, names, limits, classes: scheduler.classes };
+    return { fleet, reader, tokens, metrics, names, limits, classes: scheduler.classes };
   }
 
   #carry(

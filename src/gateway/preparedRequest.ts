@@ -3,16 +3,14 @@ import { RouterError } from "#src/errors/routerError.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
 import type { Identity } from "#src/request/identity.ts";
-import type { IdentityWorkers } from "#src/request/identityWorkers.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { DEFAULT_CLASS, type ClassTable } from "#src/scheduler/classes.ts";
 import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
+import { promptIdentity, type IdentityTools } from "./promptIdentity.ts";
 
-export interface PrepareTools {
-  readonly fleet: Fleet;
-  readonly reader: IdentityWorkers;
+export interface PrepareTools extends IdentityTools {
   readonly names: ModelNames;
   readonly classes: ClassTable;
   readonly limits: Config["limits"];
@@ -26,7 +24,7 @@ export interface PreparedRequest {
   readonly request: RouteRequest;
 }
 
-/** Reads a client's request into what the scheduler needs. A promise only where it is so large that a thread reads it. */
+/** Reads a client's request into what the scheduler needs. A promise only where a thread has part in it. */
 export function prepare(
   id: string,
   incoming: HttpRequest,
@@ -53,13 +51,7 @@ function identified(
   const servedName = tools.names.choose(shape.model, fleet.models(), client);
   const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
   const className = classOf(head.header("x-kvasir-class"), client, servedName, model, tools);
-  const bytesPerToken = fleet.tokenDensity.bytesPerToken(model);
-  const identity = tools.reader.identify(shape, body, {
-    bytesPerToken,
-    adapter,
-    salt: null,
-    blockTokens: fleet.blockTokens(model),
-  });
+  const identity = promptIdentity(shape, body, { model, adapter }, tools);
   const prepared = (known: Identity): PreparedRequest => ({
     shape,
     servedName,

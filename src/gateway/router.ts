@@ -10,6 +10,7 @@ import { Deadlines } from "#src/dispatch/deadlines.ts";
 import { Upstreams } from "#src/dispatch/upstreams.ts";
 import { Fleet } from "#src/fleet/fleet.ts";
 import { IdentityWorkers } from "#src/request/identityWorkers.ts";
+import { TokenIdentities } from "#src/request/tokenIdentities.ts";
 import type { Decision } from "#src/routing/decision.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import { Scheduler } from "#src/scheduler/scheduler.ts";
@@ -25,6 +26,7 @@ import { ClientApi } from "./clientApi.ts";
 import { EngineSet } from "./engineSet.ts";
 import type { GatewayParts } from "./gatewayParts.ts";
 import { HttpServer, type ServerTls } from "./http/httpServer.ts";
+import { loadTokenizers } from "./modelTokenizers.ts";
 import { Policies } from "./policies.ts";
 import { readinessOf } from "./readiness.ts";
 import { restartKeys } from "./restartKeys.ts";
@@ -87,6 +89,7 @@ class Router implements RunningRouter {
   readonly #upstreams: Upstreams;
   readonly #carrier: Carrier<Placement, Ticket>;
   readonly #reader: IdentityWorkers;
+  readonly #tokens: TokenIdentities;
   readonly #api: ClientApi;
   readonly #server: HttpServer;
   readonly #adminServer: HttpServer;
@@ -142,6 +145,7 @@ class Router implements RunningRouter {
       threads: config.identity.workerThreads,
       inlineBytes: config.identity.workerFromBytes,
     });
+    this.#tokens = new TokenIdentities({ threads: config.identity.tokenThreads });
     const parts: GatewayParts = {
       fleet,
       scheduler,
@@ -150,6 +154,7 @@ class Router implements RunningRouter {
       log,
       clock,
       reader: this.#reader,
+      tokens: this.#tokens,
       readiness: () => readinessOf(fleet, this.#engines.warmStart, this.#draining, clock.nowMs()),
       startedSeconds,
     };
@@ -177,6 +182,7 @@ class Router implements RunningRouter {
 
   async start(): Promise<void> {
     const { listen, admin, policy } = this.#config;
+    await loadTokenizers(this.#config, this.#tokens);
     this.url = addressUrl(this.#tls.listen, await this.#server.listen(listen));
     if (admin.enabled) this.adminUrl = addressUrl(this.#tls.admin, await this.#adminServer.listen(admin));
     this.#warnIfOpen();
@@ -195,6 +201,7 @@ class Router implements RunningRouter {
 
   async #reload(config: Config): Promise<void> {
     const policies = new Policies(config, this.#policies);
+    await loadTokenizers(config, this.#tokens);
     const nowMs = processClock.nowMs();
     const waiting = restartKeys(this.#startedWith, config);
     this.#policies = policies;
@@ -243,7 +250,8 @@ class Router implements RunningRouter {
     this.#ticker.stop();
     this.scheduler.shutdown();
     this.#carrier.abortAll();
-    await Promise.all([this.#server.close(), this.#adminServer.close(), this.#engines.stop(), this.#reader.close()]);
+    await Promise.all([this.#server.close(), this.#adminServer.close(), this.#engines.stop()]);
+    await Promise.all([this.#reader.close(), this.#tokens.close()]);
     this.#upstreams.close();
     this.metrics.close();
     this.#log.event("info", "router stopped");
