@@ -17,7 +17,7 @@ async function counted(): Promise<{ unfinished: number; finished: number; genera
   };
 }
 
-function start(setup: Setup, body: object): { readonly answer: Promise<Response>; leave(): void } {
+function start(setup: Setup, body: object): { readonly answer: Promise<Response>; readonly leave: () => void } {
   const leaving = new AbortController();
   const answer = fetch(`${setup.url}/v1/completions`, {
     method: "POST",

@@ -10,16 +10,16 @@ export interface Prompt {
   readonly kind: Kind;
 }
 
-/** Leading blocks of a prompt that the router's index has for each engine, in the order of `truths`. */
+/** Leading tokens of a prompt that the router's index has for each engine, in the order of `truths`. */
 function indexed(router: RunningRouter, truths: readonly Truth[], { ids, kind }: Prompt): number[] {
   const { fleet } = router;
-  const { blockTokens } = truths[0]!.engine;
+  const blockTokens = fleet.blockTokens(truths[0]!.engine.model) ?? 0;
   const root = chainRoot(kind.adapter ?? null, kind.salt ?? null, blockTokens);
   const held = heldBlocks(fleet.indexBound);
   fleet.index.match(tokenChain(root, Uint32Array.from(ids), blockTokens), fleet.replicas(), held);
   return truths.map(({ engine }) => {
     const replica = fleet.replicas().find(({ endpoint }) => endpoint.url === engine.url);
-    return held.gpu[replica!.index]!;
+    return held.gpu[replica!.index]! * blockTokens;
   });
 }
 
@@ -33,13 +33,14 @@ export async function assertEqual(
     const found: string[] = [];
     for (const [at, prompt] of prompts.entries()) {
       const known = indexed(router, truths, prompt).join();
-      const right = truths.map((truth) => truth.heldOf(prompt.ids, prompt.kind)).join();
+      const right = truths.map((truth) => truth.heldOf(prompt.ids, prompt.kind) * truth.engine.blockTokens).join();
       if (known !== right) found.push(`prompt ${at} ${JSON.stringify(prompt.kind)}: ${known} instead of ${right}`);
     }
     for (const truth of truths) {
       const replica = router.fleet.replicas().find(({ endpoint }) => endpoint.url === truth.engine.url)!;
-      const { holders, state } = router.fleet.index.view(replica.index);
-      if (holders !== truth.blocks) found.push(`${replica.id}: ${holders} blocks instead of ${truth.blocks}`);
+      const { gpuTokens, state } = router.fleet.index.view(replica.index);
+      const rightTokens = truth.blocks * truth.engine.blockTokens;
+      if (gpuTokens !== rightTokens) found.push(`${replica.id}: ${gpuTokens} tokens instead of ${rightTokens}`);
       if (state.state !== "live") found.push(`${replica.id} is ${JSON.stringify(state)}`);
     }
     return found;

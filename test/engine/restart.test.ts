@@ -18,10 +18,9 @@ describe("an engine that dies in the middle of traffic and comes back", () => {
     const prompts: Prompt[] = [];
     const statuses = new Map<number, number>();
     const errors: string[] = [];
-    let going = true;
-    let pauseMs = 0;
+    const traffic = { goesOn: true, pauseMs: 0 };
     const client = async (): Promise<void> => {
-      while (going) {
+      while (traffic.goesOn) {
         const prompt = { ids: [...stems[make.below(6)]!, ...make.ids(1 + make.below(60))], kind: {} };
         prompts.push(prompt);
         const answer = await fetch(`${setup.url}/v1/completions`, {
@@ -38,7 +37,7 @@ describe("an engine that dies in the middle of traffic and comes back", () => {
         const text = await answer.text();
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
         if (answer.status !== 200) errors.push(text);
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        await new Promise((resolve) => setTimeout(resolve, traffic.pauseMs));
       }
     };
     const clients = [client(), client(), client()];
@@ -48,15 +47,15 @@ describe("an engine that dies in the middle of traffic and comes back", () => {
     const died = prompts.length;
     await until("the other one goes on", () => prompts.length > died + 20);
     // A start needs the processor, too.
-    pauseMs = 1000;
+    traffic.pauseMs = 1000;
     await startEngine(second!);
-    pauseMs = 0;
+    traffic.pauseMs = 0;
     await until("it is known to be another process", () => replica.incarnation !== incarnation);
     await until("it is used again", () => replica.lifecycle.state === "ready");
     await until("its events are followed again", () => viewStates(setup.router).every((state) => state === "live"));
     const back = prompts.length;
     await until("traffic goes on", () => prompts.length > back + 20);
-    going = false;
+    traffic.goesOn = false;
     await Promise.all(clients);
     // An answer of which a part had come cannot be asked for again; these are short, and come in one piece.
     assert.ok((statuses.get(200) ?? 0) >= prompts.length - 3, `${JSON.stringify([...statuses])} ${errors.join("\n")}`);

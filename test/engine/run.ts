@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { glob, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { freePorts, startEngine, stopEngine, type EngineSpec } from "./kit/engine.ts";
+import { freePorts, startEngine, stopEngines, type EngineSpec } from "./kit/engine.ts";
 import { ENGINE_FOLDER, findPython, install } from "./kit/install.ts";
 
 /*
@@ -31,18 +31,19 @@ async function main(python: string): Promise<number> {
   const specs: EngineSpec[] = [];
   for (let at = 0; at < 2; at++)
     specs.push({ model: "target", blockTokens: 32, blocks: 512, adapters: true, ports: await freePorts(), runFolder });
-  const stopAll = async (): Promise<void> => void (await Promise.all(specs.map((spec) => stopEngine(spec))));
   for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => void stopAll().finally(() => process.exit(1)));
+    process.once(signal, () => void stopEngines(runFolder).finally(() => process.exit(1)));
   try {
     const engines = await Promise.all(specs.map(startEngine));
     sayTime("two engines are ready");
     const status = await runTests({ KVASIR_TEST_ENGINES: JSON.stringify(engines) });
     sayTime("all test files ended");
-    if (status === 0) await stopAll().then(() => rm(runFolder, { recursive: true }));
+    await stopEngines(runFolder);
+    // Logs stay where something went wrong.
+    if (status === 0) await rm(runFolder, { recursive: true });
     return status;
   } finally {
-    await stopAll();
+    await stopEngines(runFolder).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { open, readFile, rm, writeFile } from "node:fs/promises";
+import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { ENGINE_FOLDER, modelFolder, type ModelName } from "./install.ts";
@@ -7,6 +7,8 @@ import { ENGINE_FOLDER, modelFolder, type ModelName } from "./install.ts";
 /** How one engine is started. */
 export interface EngineSpec {
   readonly model: ModelName;
+  /** Names under which it serves the model besides the model's own. */
+  readonly aliases?: readonly string[];
   /** Multiples of 32: the engine's attention on CPUs takes no others. */
   readonly blockTokens: number;
   /** Blocks of its KV cache. */
@@ -27,6 +29,7 @@ export interface Engine extends EngineSpec {
 }
 
 export const MAX_MODEL_TOKENS = 4096;
+const TOOL_PARSERS: Readonly<Record<ModelName, string>> = { target: "hermes", llama: "llama3_json" };
 const START_LIMIT_MS = 600_000;
 
 export async function freePorts(): Promise<EngineSpec["ports"]> {
@@ -83,11 +86,21 @@ export async function startEngine(spec: EngineSpec): Promise<Engine> {
   return engine;
 }
 
+/** Ends all engines that were started in this run. */
+export async function stopEngines(runFolder: string): Promise<void> {
+  const files = (await readdir(runFolder)).filter((file) => file.endsWith(".pid"));
+  await Promise.all(files.map((file) => stopGroup(join(runFolder, file), "SIGTERM")));
+}
+
 /** Ends an engine, with all its processes. Returns when they are gone. */
-export async function stopEngine(spec: EngineSpec, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+export function stopEngine(spec: EngineSpec, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+  return stopGroup(pidPath(spec), signal);
+}
+
+async function stopGroup(pidFile: string, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
   let group: number;
   try {
-    group = -Number(await readFile(pidPath(spec), "utf8"));
+    group = -Number(await readFile(pidFile, "utf8"));
   } catch {
     return;
   }
@@ -98,7 +111,7 @@ export async function stopEngine(spec: EngineSpec, signal: "SIGTERM" | "SIGKILL"
     await new Promise((resolve) => setTimeout(resolve, 100));
     now = performance.now() > endMs ? "SIGKILL" : signal;
   }
-  await rm(pidPath(spec), { force: true });
+  await rm(pidFile, { force: true });
 }
 
 function signalled(group: number, signal: NodeJS.Signals): boolean {
@@ -136,7 +149,7 @@ function commandLine(engine: Engine): string[] {
   };
   const adapters = ["adapter-a", "adapter-b"] as const;
   const flags: Record<string, string | readonly string[]> = {
-    "--served-model-name": model,
+    "--served-model-name": [model, ...(engine.aliases ?? [])],
     "--host": "127.0.0.1",
     "--port": String(ports.http),
     "--dtype": "float32",
@@ -148,6 +161,8 @@ function commandLine(engine: Engine): string[] {
     "--num-gpu-blocks-override": String(blocks),
     "--prefix-caching-hash-algo": "sha256_cbor",
     "--enable-prompt-tokens-details": [],
+    "--enable-auto-tool-choice": [],
+    "--tool-call-parser": TOOL_PARSERS[model],
     "--kv-events-config": JSON.stringify(events),
   };
   if (engine.adapters)
