@@ -11,7 +11,7 @@ import { DEFAULT_LOOK_LIMITS } from "#src/doctor/look/lookTools.ts";
 import { jsonReport } from "#src/doctor/report/jsonReport.ts";
 import { textReport } from "#src/doctor/report/textReport.ts";
 import { exitCodeOf } from "#src/doctor/report/verdict.ts";
-import { NO_TOKENIZERS } from "#src/doctor/tokenizers.ts";
+import { modelTokenizers } from "#src/doctor/modelTokenizers.ts";
 import { createAskEngine } from "#src/engines/engineClient.ts";
 import { zmqSockets } from "#src/engines/events/stream/zmqSockets.ts";
 
@@ -63,7 +63,7 @@ async function doctor(flags: DoctorFlags): Promise<number> {
     wallMs: Date.now,
     open: ({ url, apiKey }) => createAskEngine({ url, apiKey, tls: { ca } }),
     sockets: zmqSockets,
-    tokenizers: NO_TOKENIZERS,
+    tokenizers: modelTokenizers(config.models),
     limits: DEFAULT_LOOK_LIMITS,
     nonce: (await mayProbe(flags, endpoints.length)) ? randomBytes(12).toString("hex") : null,
   });

@@ -42,8 +42,8 @@ export type EventReading =
   | { readonly kind: "none" }
   /** Not configured, or the engine says that it publishes none. */
   | { readonly kind: "off"; readonly why: string }
-  /** TensorRT-LLM, which is asked over HTTP. Asking takes the events from the router, so it is not done here. */
-  | { readonly kind: "pull" }
+  /** Only one can have them, which is to be the router: TensorRT-LLM's that are pulled, or sent to an address it binds. */
+  | { readonly kind: "exclusive" }
   | { readonly kind: "published"; readonly ranks: readonly RankReading[] };
 
 export interface RankReading {
@@ -55,15 +55,21 @@ export interface RankReading {
   readonly replayFailure: string | null;
 }
 
-/** What the engine makes of the fixed prompts; null: it has no route for that, or refuses. */
+/** Two fixed prompts, a text and a chat, as tokens. */
 export interface TokenReading {
   readonly model: string | null;
+  /** What the engine makes of them; null: it has no route for that, or refuses. */
   readonly prompt: readonly number[] | null;
   readonly chat: readonly number[] | null;
-  /** What this side makes of them; null: no tokenizer is configured for the model. */
-  readonly ownPrompt: readonly number[] | null;
-  readonly ownChat: readonly number[] | null;
+  readonly own: OwnTokens;
 }
+
+/** What this side makes of the same prompts. */
+export type OwnTokens =
+  /** No tokenizer is configured for the model. */
+  | { readonly kind: "none" }
+  | { readonly kind: "unusable"; readonly why: string }
+  | { readonly kind: "read"; readonly prompt: readonly number[]; readonly chat: readonly number[] | { why: string } };
 
 /** A tiny completion, asked for twice. */
 export interface ProbeReading {

@@ -3,15 +3,15 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** Turns prompts into tokens as the router does. */
+/** Turns prompts into tokens as the router does. Both throw where the router would go by the text instead. */
 export interface OwnTokenizer {
   prompt(text: string): readonly number[];
-  /** Null: no template is known. */
-  chat(messages: readonly ChatMessage[]): readonly number[] | null;
+  chat(messages: readonly ChatMessage[]): readonly number[];
 }
 
-/** The tokenizers that the configuration names, by model; null: none for this one. */
+/** The tokenizers that the configuration names, by model. */
 export interface Tokenizers {
+  /** Null: none is configured. Rejects where one is and can't be used. */
   of(model: string): Promise<OwnTokenizer | null>;
 }
 

@@ -5,6 +5,7 @@ import { writeFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
+import { writeSmallTokenizer } from "../unit/emulator/smallTokenizer.ts";
 import { emulate } from "./emulatorHelp.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
@@ -31,14 +32,15 @@ it("kvasir doctor exits with 0, 1 or 2, and prints text or JSON", async (t) => {
   assert.equal(code, 0);
   assert.match(output, /limits_assumed/);
   assert.match(output, /maxRunningRequests/);
-  assert.match(output, /1 engine: 0 errors, 1 warning, 0 notes\.\n$/);
+  assert.match(output, /tokenizer_missing/);
+  assert.match(output, /1 engine: 0 errors, 2 warnings, 0 notes\.\n$/);
   assert.equal((await kvasirDoctor("-e", engine.url, "--strict", "--no-probe")).code, 1);
   assert.equal(engine.stats().submitted, 2);
 
   const dead = await kvasirDoctor("-e", engine.url, "-e", "http://127.0.0.1:1", "--json");
   assert.equal(dead.code, 1);
   const { counts, engines, findings } = JSON.parse(dead.output) as Json;
-  assert.deepEqual(counts, { error: 1, warn: 1, info: 0 });
+  assert.deepEqual(counts, { error: 1, warn: 2, info: 0 });
   assert.deepEqual(
     engines.map(({ kind }) => kind),
     ["vllm", null],
@@ -54,11 +56,12 @@ it("kvasir doctor exits with 0, 1 or 2, and prints text or JSON", async (t) => {
 });
 
 it("kvasir doctor takes engines and models from a configuration", async (t) => {
-  const engine = await emulate(t, { kvEvents: {} });
   const folder = await mkdtemp(join(tmpdir(), "kvasir-doctor-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "kvasir.yaml");
-  const models = JSON.stringify({ [engine.model]: {}, "not-there": {} });
+  const tokenizer = await writeSmallTokenizer(join(folder, "tokenizer"));
+  const engine = await emulate(t, { kvEvents: {}, tokenizer });
+  const models = JSON.stringify({ [engine.model]: { tokenizer }, "not-there": {} });
   await writeFile(file, `engines: [{url: "${engine.url}", maxRunningRequests: 64}]\nmodels: ${models}\n`);
   const { code, output } = await kvasirDoctor("-c", file, "--json");
   assert.equal(code, 1);

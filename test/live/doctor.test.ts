@@ -3,13 +3,23 @@ import { describe, it } from "node:test";
 import { processTimers } from "#src/determinism/timers.ts";
 import { examine, type Examination } from "#src/doctor/examine.ts";
 import type { FindingId } from "#src/doctor/findings/catalogue.ts";
-import { NO_TOKENIZERS } from "#src/doctor/tokenizers.ts";
+import { modelTokenizers } from "#src/doctor/modelTokenizers.ts";
 import { createAskEngine } from "#src/engines/engineClient.ts";
 import { zmqSockets } from "#src/engines/events/stream/zmqSockets.ts";
-import { emulatedTokenizer, endpointOf, fronted, healthy, SCENARIOS, type Scenario } from "./doctorScenarios.ts";
+import { writeSmallTokenizer } from "../unit/emulator/smallTokenizer.ts";
+import {
+  configOf,
+  emulatedTokenizer,
+  endpointOf,
+  fronted,
+  healthy,
+  SCENARIOS,
+  temporaryFolder,
+  type Scenario,
+} from "./doctorScenarios.ts";
 
 function look(scenario: Scenario, nonce: string | null = "never seen before"): Promise<Examination> {
-  const { endpoints, wantedModels = [], tokenizers = NO_TOKENIZERS, isSilent = false } = scenario;
+  const { endpoints, wantedModels = [], tokenizers = emulatedTokenizer(), isSilent = false } = scenario;
   return examine(endpoints, wantedModels, {
     timers: processTimers,
     wallMs: Date.now,
@@ -39,8 +49,7 @@ describe("the doctor", () => {
   it("finds nothing in a fleet that is well, ranks and adapters included", async (t) => {
     const options = { adapters: ["a"], dataParallelRanks: 2, blockTokens: 32 };
     const engines = await Promise.all([healthy(t, options), healthy(t, options)]);
-    const scenario = { endpoints: engines.map((engine) => endpointOf(engine)), tokenizers: emulatedTokenizer() };
-    assert.deepEqual(idsOf(await look(scenario)), []);
+    assert.deepEqual(idsOf(await look({ endpoints: engines.map((engine) => endpointOf(engine)) })), []);
     // One short prompt, twice, for one token; the second time it was there.
     for (const engine of engines) {
       const { submitted, generatedTokens, requests } = engine.stats();
@@ -50,6 +59,27 @@ describe("the doctor", () => {
         [false, true],
       );
       assert.ok(requests.every(({ promptTokens }) => promptTokens < 200));
+    }
+  });
+
+  it("finds nothing where engine and router have the same tokenizer folder", async (t) => {
+    const folder = await writeSmallTokenizer(await temporaryFolder(t));
+    const engine = await healthy(t, { tokenizer: folder });
+    const tokenizers = modelTokenizers(configOf(engine, folder).models);
+    const examination = await look({ endpoints: [endpointOf(engine)], tokenizers });
+    assert.deepEqual(idsOf(examination), []);
+    const [sighting] = examination.sightings;
+    assert.ok(sighting?.kind === "seen" && sighting.tokens.prompt !== null && sighting.tokens.chat !== null);
+  });
+
+  it("leaves events to the router that only one can have", async (t) => {
+    const engine = await healthy(t);
+    const common = { replayEndpoint: null, topic: "" };
+    for (const kvEvents of [
+      { ...common, endpoint: "pull" },
+      { ...common, endpoint: "tcp://*:5557", bind: true },
+    ]) {
+      assert.deepEqual(idsOf(await look({ endpoints: [endpointOf(engine, { kvEvents })] })), []);
     }
   });
 
@@ -67,7 +97,7 @@ describe("the doctor", () => {
       wallMs: Date.now,
       open: ({ url, apiKey }) => createAskEngine({ url, apiKey, timeouts: { connectMs: 500, totalMs: 500 } }),
       sockets: zmqSockets,
-      tokenizers: NO_TOKENIZERS,
+      tokenizers: emulatedTokenizer(),
       limits: { eventMs: 10_000, probeMs: 10_000 },
       nonce: null,
     });
@@ -82,7 +112,7 @@ describe("the doctor", () => {
       wallMs: Date.now,
       open: ({ url, apiKey }) => createAskEngine({ url, apiKey, timeouts: { connectMs: 200, totalMs: 200 } }),
       sockets: zmqSockets,
-      tokenizers: NO_TOKENIZERS,
+      tokenizers: emulatedTokenizer(),
       limits: { eventMs: 10_000, probeMs: 10_000 },
       nonce: "once more",
     });

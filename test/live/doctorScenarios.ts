@@ -1,16 +1,23 @@
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { Publisher } from "zeromq";
+import { configFrom } from "#src/config/loadConfig.ts";
+import type { Config } from "#src/config/schema.ts";
 import { parseEndpoint } from "#src/discovery/parseEndpoint.ts";
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { FindingId } from "#src/doctor/findings/catalogue.ts";
-import type { OwnTokenizer, Tokenizers } from "#src/doctor/tokenizers.ts";
+import { modelTokenizers } from "#src/doctor/modelTokenizers.ts";
+import { NO_TOKENIZERS, type OwnTokenizer, type Tokenizers } from "#src/doctor/tokenizers.ts";
 import type { EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import type { EmulatedEngineOptions } from "#src/emulator/engineOptions.ts";
 import { renderChat } from "#src/emulator/tokens/chatTemplate.ts";
 import { tokenizeText } from "#src/emulator/tokens/tokenBuffer.ts";
+import { writeSmallTokenizer } from "../unit/emulator/smallTokenizer.ts";
 import { recordedEngine } from "../unit/engines/recordedEngine.ts";
 import { emulate } from "./emulatorHelp.ts";
 import { recordedAnswers, serve } from "./recordedServer.ts";
@@ -19,6 +26,7 @@ import { recordedAnswers, serve } from "./recordedServer.ts";
 export interface Scenario {
   readonly endpoints: readonly EngineEndpoint[];
   readonly wantedModels?: readonly string[];
+  /** Absent: the emulator's own. */
   readonly tokenizers?: Tokenizers;
   /** What else is found there, because it follows. */
   readonly also?: readonly FindingId[];
@@ -120,6 +128,20 @@ export const SCENARIOS: Readonly<Record<FindingId, Build>> = {
     endpoints: [endpointOf(await healthy(t))],
     tokenizers: emulatedTokenizer({ prompt: true, chat: true }),
   }),
+  tokenizer_unusable: async (t) => {
+    const engine = await healthy(t);
+    return {
+      endpoints: [endpointOf(engine)],
+      tokenizers: modelTokenizers(configOf(engine, "/not/there").models),
+    };
+  },
+  template_unusable: async (t) => {
+    const folder = await temporaryFolder(t);
+    const engine = await healthy(t, { tokenizer: await writeSmallTokenizer(join(folder, "with")) });
+    const without = await writeSmallTokenizer(join(folder, "without"), { hasTemplate: false });
+    return { endpoints: [endpointOf(engine)], tokenizers: modelTokenizers(configOf(engine, without).models) };
+  },
+  tokenizer_missing: async (t) => ({ endpoints: [endpointOf(await healthy(t))], tokenizers: NO_TOKENIZERS }),
   template_differs: async (t) => ({
     endpoints: [endpointOf(await healthy(t))],
     tokenizers: emulatedTokenizer({ chat: true }),
@@ -157,7 +179,7 @@ export const SCENARIOS: Readonly<Record<FindingId, Build>> = {
     // Events tell the model's own tokens, so the tokens of /tokenize are not found among them.
     const { endpoints, engines } = await pair(t, {}, { kvEvents: null });
     await engines[0]?.faults.set({ otherTokenizer: true });
-    return { endpoints, also: ["kv_events_off", "kv_events_off"] };
+    return { endpoints, tokenizers: NO_TOKENIZERS, also: ["kv_events_off", "kv_events_off"] };
   },
   models_differ: async (t) => {
     const [one, other] = [await healthy(t), await healthy(t)];
@@ -174,6 +196,16 @@ export const SCENARIOS: Readonly<Record<FindingId, Build>> = {
     return { endpoints: [endpointOf(engine)], wantedModels: [engine.model, "nobody-has-it"] };
   },
 };
+
+export function configOf({ model }: EmulatedEngine, tokenizer: string): Config {
+  return configFrom({ models: { [model]: { tokenizer } } });
+}
+
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "kvasir-doctor-"));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
 
 interface OwnAnswer {
   readonly status?: number;

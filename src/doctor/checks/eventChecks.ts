@@ -8,7 +8,7 @@ export function checkEvents(sighting: Sighting): Finding[] {
   const place = { replica: endpoint.name, kind: kindOf(sighting) };
   if (events.kind === "none") return [found("kv_events_none", place, "llama-server publishes no KV events.")];
   if (events.kind === "off") return [found("kv_events_off", place, events.why)];
-  if (events.kind === "pull") return [];
+  if (events.kind === "exclusive") return [];
   const findings = checkRanks(events.ranks, place);
   if (probe?.event === "missing") findings.push(found("kv_events_silent", place, silence(events.ranks)));
   if (probe?.event === "unreadable") {

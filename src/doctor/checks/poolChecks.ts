@@ -16,7 +16,9 @@ function checkWanted(sightings: readonly Sighting[], wantedModels: readonly stri
   const served = new Set(sightings.filter(isSeen).flatMap(({ profile }) => profile.models.map(({ id }) => id)));
   return wantedModels
     .filter((model) => !served.has(model))
-    .map((model) => found("model_not_served", { model }, `models.${model} is configured, and no engine serves it.`));
+    .map((model) =>
+      found("model_not_served", { model }, `models.${model} is configured, and no engine that answers serves it.`),
+    );
 }
 
 /** Engines by the base models they serve. */
@@ -52,12 +54,25 @@ const EXPLAINS_HASHES: ReadonlySet<FindingId> = new Set([
 ]);
 
 function checkPool(model: string, engines: readonly SeenEngine[]): Finding[] {
-  const findings = FACTS.flatMap(([id, what, fact]) => compare(id, what, model, engines, fact));
+  const findings = [
+    ...checkTokenizer(model, engines),
+    ...FACTS.flatMap(([id, what, fact]) => compare(id, what, model, engines, fact)),
+  ];
   // With other blocks, algorithms or tokens the hashes differ anyway.
   const explained = findings.some(({ id }) => EXPLAINS_HASHES.has(id));
   return explained
     ? findings
     : [...findings, ...compare("hash_seeds_differ", "Hash of one block", model, engines, firstHash)];
+}
+
+/** Events name blocks by tokens, and are of little use to who does not know the tokens of a prompt. */
+function checkTokenizer(model: string, engines: readonly SeenEngine[]): Finding[] {
+  const isTold = engines.some(({ events }) => events.kind === "published" || events.kind === "exclusive");
+  const isMissing = engines.every(({ tokens }) => tokens.own.kind === "none");
+  if (!isTold || !isMissing) return [];
+  return [
+    found("tokenizer_missing", { model }, `Its engines publish KV events, and models.${model}.tokenizer is not set.`),
+  ];
 }
 
 function compare(id: FindingId, what: string, model: string, engines: readonly SeenEngine[], fact: Fact): Finding[] {

@@ -18,21 +18,27 @@ export function checkAnswers(sighting: Sighting): Finding[] {
   return findings;
 }
 
-function checkTokens({ model, prompt, chat, ownPrompt, ownChat }: TokenReading, place: Place): Finding[] {
-  const differs = (what: string, theirs: readonly number[], own: readonly number[]): string => {
-    const at = own.findIndex((token, index) => token !== theirs[index]);
-    const where = at === -1 ? own.length : at;
-    return `${what} is ${theirs.length} tokens for the engine and ${own.length} here; they differ from token ${where} on (${theirs[where] ?? "none"} and ${own[where] ?? "none"}), for ${model}.`;
-  };
-  if (prompt !== null && ownPrompt !== null && !equal(prompt, ownPrompt)) {
-    return [found("tokenizer_differs", place, differs("A text", prompt, ownPrompt))];
+function checkTokens({ model, prompt, chat, own }: TokenReading, place: Place): Finding[] {
+  if (own.kind === "none") return [];
+  if (own.kind === "unusable") return [found("tokenizer_unusable", place, `models.${model}.tokenizer: ${own.why}`)];
+  const findings: Finding[] = [];
+  if (prompt !== null && !equal(prompt, own.prompt)) {
+    findings.push(found("tokenizer_differs", place, `For ${model}, a text is ${difference(prompt, own.prompt)}.`));
   }
-  if (chat !== null && ownChat !== null && !equal(chat, ownChat)) {
-    return [found("template_differs", place, differs("A chat", chat, ownChat))];
+  if ("why" in own.chat) {
+    findings.push(found("template_unusable", place, `models.${model}.tokenizer: ${own.chat.why}`));
+  } else if (findings.length === 0 && chat !== null && !equal(chat, own.chat)) {
+    findings.push(found("template_differs", place, `For ${model}, a chat is ${difference(chat, own.chat)}.`));
   }
-  return [];
+  return findings;
 }
 
-export function equal(a: readonly number[], b: readonly number[]): boolean {
+function equal(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((value, at) => value === b[at]);
+}
+
+function difference(theirs: readonly number[], own: readonly number[]): string {
+  const first = own.findIndex((token, at) => token !== theirs[at]);
+  const at = first === -1 ? own.length : first;
+  return `${theirs.length} tokens for the engine and ${own.length} here, of which number ${at} is ${theirs[at] ?? "missing"} there and ${own[at] ?? "missing"} here`;
 }

@@ -132,9 +132,19 @@ export const ENGINE_FINDINGS = {
     effect: "Blocks of this model are never recognised: every prediction is a miss.",
     mend: "Give models.<name>.tokenizer the folder from which the engine loads its tokenizer (vLLM's --tokenizer, else the model's).",
   },
+  tokenizer_unusable: {
+    severity: "error",
+    effect: "Prompts of this model are known by their text only, so KV events can't tell who has them.",
+    mend: "Give models.<name>.tokenizer a folder with tokenizer.json and tokenizer_config.json, of a sort that can be followed exactly.",
+  },
+  template_unusable: {
+    severity: "warn",
+    effect: "Chats of this model are known by their text only, so KV events can't tell who has them.",
+    mend: "Set models.<name>.tokenizer.chatTemplateFile to the engine's --chat-template, or put it into the folder as chat_template.jinja.",
+  },
   template_differs: {
     severity: "error",
     effect: "Blocks of chats are never recognised: every prediction for a chat is a miss.",
-    mend: "Give models.<name>.tokenizer the folder with the engine's chat template (vLLM and SGLang: --chat-template).",
+    mend: "Set chatTemplateFile, contentFormat and templateArguments of models.<name>.tokenizer to the engine's --chat-template, --chat-template-content-format and --default-chat-template-kwargs.",
   },
 } as const satisfies Record<string, FindingKind>;

@@ -30,6 +30,12 @@ export const POOL_FINDINGS = {
       sglang: "the same --tokenizer-path everywhere",
     },
   },
+  tokenizer_missing: {
+    severity: "warn",
+    effect:
+      "KV events tell who has which tokens, but prompts are known by their text only: hits are guessed from the router's own traffic.",
+    mend: "Set models.<name>.tokenizer to a folder with the model's tokenizer.json, tokenizer_config.json and chat template.",
+  },
   models_differ: {
     severity: "warn",
     effect: "Requests that name the missing model find fewer replicas.",

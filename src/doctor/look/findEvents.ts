@@ -20,7 +20,7 @@ export async function findEvents(
 ): Promise<FoundEvents> {
   if (profile.kind === "llamacpp") return { kind: "none" };
   if (endpoint.kvEvents === null) return { kind: "off", why: "engines[].kvEvents is null." };
-  if (endpoint.kvEvents?.endpoint === "pull") return { kind: "pull" };
+  if (endpoint.kvEvents?.endpoint === "pull" || endpoint.kvEvents?.bind === true) return { kind: "exclusive" };
   let advertised: AdvertisedEvents | null = null;
   if (endpoint.kvEvents === undefined) {
     try {

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { EngineKind } from "#src/discovery/replicaSpec.ts";
 import { parseJson } from "#src/engines/answers.ts";
 import type { AskEngine, EngineProfile } from "#src/engines/engineAdapter.ts";
-import type { TokenReading } from "../sighting.ts";
-import type { ChatMessage, Tokenizers } from "../tokenizers.ts";
+import type { OwnTokens, TokenReading } from "../sighting.ts";
+import type { ChatMessage, OwnTokenizer, Tokenizers } from "../tokenizers.ts";
 
 /** Where tokenizers differ: spaces, digits, accents, scripts, signs of several code points, the end of a line. */
 const PROMPT =
@@ -30,15 +30,35 @@ export async function readTokens(
   tokenizers: Tokenizers,
 ): Promise<TokenReading> {
   const model = baseModelOf(profile);
-  if (model === null) return { model, prompt: null, chat: null, ownPrompt: null, ownChat: null };
-  const own = await tokenizers.of(model);
+  if (model === null) return { model, prompt: null, chat: null, own: { kind: "none" } };
   return {
     model,
     prompt: await tokenize(profile.kind, ask, model, PROMPT),
     chat: profile.kind === "vllm" ? await tokensAt(ask, "/tokenize", { model, messages: CHAT }) : null,
-    ownPrompt: own?.prompt(PROMPT) ?? null,
-    ownChat: own?.chat(CHAT) ?? null,
+    own: await readOwn(model, tokenizers),
   };
+}
+
+async function readOwn(model: string, tokenizers: Tokenizers): Promise<OwnTokens> {
+  try {
+    const tokenizer = await tokenizers.of(model);
+    if (tokenizer === null) return { kind: "none" };
+    return { kind: "read", prompt: tokenizer.prompt(PROMPT), chat: readOwnChat(tokenizer) };
+  } catch (caught) {
+    return { kind: "unusable", why: messageOf(caught) };
+  }
+}
+
+function readOwnChat(tokenizer: OwnTokenizer): readonly number[] | { why: string } {
+  try {
+    return tokenizer.chat(CHAT);
+  } catch (caught) {
+    return { why: messageOf(caught) };
+  }
+}
+
+function messageOf(caught: unknown): string {
+  return caught instanceof Error ? caught.message : String(caught);
 }
 
 /** Where each kind of engine tokenizes, and what it wants to be sent. */

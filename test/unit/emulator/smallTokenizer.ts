@@ -14,7 +14,7 @@ const TEMPLATE =
  * Writes a tokenizer as models bring them, but small: bytes, common words with the blank before them, marks of ChatML.
  * Returns the folder.
  */
-export async function writeSmallTokenizer(folder: string): Promise<string> {
+export async function writeSmallTokenizer(folder: string, { hasTemplate = true } = {}): Promise<string> {
   await mkdir(folder, { recursive: true });
   const merges = new Set<string>();
   const pieces = new Set(byteLetters());
@@ -64,7 +64,7 @@ export async function writeSmallTokenizer(folder: string): Promise<string> {
     tokenizer_class: "Qwen2Tokenizer",
     bos_token: null,
     eos_token: "<|im_end|>",
-    chat_template: TEMPLATE,
+    chat_template: hasTemplate ? TEMPLATE : null,
   };
   await writeFile(join(folder, "tokenizer.json"), JSON.stringify(tokenizer));
   await writeFile(join(folder, "tokenizer_config.json"), JSON.stringify(config));
