@@ -11,6 +11,8 @@ export interface TokenIdentitiesOptions {
   /** Bodies that may wait for one thread; what finds no room is identified by its text. */
   readonly maxQueuedTasks?: number;
   readonly maxQueuedBytes?: number;
+  /** A thread that needs more for one prompt dies of it, and the process does not. */
+  readonly maxHeapMib?: number;
 }
 
 const MIB = 1024 * 1024;
@@ -31,16 +33,18 @@ export class TokenIdentities {
       threads: options.threads ?? 1,
       maxQueuedTasks: options.maxQueuedTasks ?? 64,
       maxQueuedBytes: options.maxQueuedBytes ?? 16 * MIB,
+      maxHeapMib: options.maxHeapMib ?? 4096,
     };
   }
 
   /** Loads the tokenizers of these models. Problems by model; if there are any, everything stays as it was. */
   async load(sources: ReadonlyMap<string, TokenizerSource>): Promise<ReadonlyMap<string, string>> {
     if (sources.size === 0 && this.#threads.length === 0) return new Map();
-    const threads =
-      this.#threads.length > 0 ? this.#threads : Array.from({ length: this.#limits.threads }, () => new TokenThread());
-    this.#threads = threads;
-    const [problems = new Map<string, string>()] = await Promise.all(threads.map((thread) => thread.load(sources)));
+    const { threads: wanted, maxHeapMib } = this.#limits;
+    if (this.#threads.length === 0) this.#threads = Array.from({ length: wanted }, () => new TokenThread(maxHeapMib));
+    const [problems = new Map<string, string>()] = await Promise.all(
+      this.#threads.map((thread) => thread.load(sources)),
+    );
     if (problems.size === 0) this.#models = new Set(sources.keys());
     return problems;
   }
@@ -102,9 +106,14 @@ class TokenThread {
   queuedBytes = 0;
   /** What this thread has loaded; null: nothing yet, and if it dies so, the next would too. */
   #loaded: ReadonlyMap<string, TokenizerSource> | null = null;
+  readonly #maxHeapMib: number;
   #worker: Worker | null = null;
   #waiting: Waiting[] = [];
   #closed = false;
+
+  constructor(maxHeapMib: number) {
+    this.#maxHeapMib = maxHeapMib;
+  }
 
   async load(sources: ReadonlyMap<string, TokenizerSource>): Promise<ReadonlyMap<string, string>> {
     const answer = await this.ask({ kind: "load", sources });
@@ -133,7 +142,7 @@ class TokenThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(THREAD_FILE);
+    const worker = new Worker(THREAD_FILE, { resourceLimits: { maxOldGenerationSizeMb: this.#maxHeapMib } });
     worker.on("message", (answer: TokenAnswer) => {
       this.#answered(this.#waiting.shift(), answer);
       if (this.#waiting.length === 0) worker.unref();

@@ -22,7 +22,7 @@ export const modelFolder = (model: ModelName | "adapter-a" | "adapter-b"): strin
 export async function findPython(): Promise<string | null> {
   for (const name of ["python3.12", "python3.11", "python3.13", "python3"]) {
     try {
-      await run(name, ["-c", "import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))"]);
+      await run(name, ["-c", "import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))"]);
       return name;
     } catch {
       // Not there, or not a version that has wheels.
