@@ -30,9 +30,9 @@ export function chat(
   });
 }
 
-/** Waits for something that must come, without sleeping past it. Throws after 15 seconds. */
+/** Waits for something that must come, without sleeping past it. Throws after 45 seconds, which a busy machine may need. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + 15_000;
+  const endMs = Date.now() + 45_000;
   while (!(await holds())) {
     if (Date.now() > endMs) throw new Error(`never held: ${holds.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
