@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander";
+import { Option, Command } from "commander";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import { EVENT_FORMS, type EventFormName } from "#src/emulator/events/eventForm.ts";
 import { DEFAULT_KV_EVENTS } from "#src/emulator/events/eventOptions.ts";
@@ -35,11 +35,10 @@ interface EmulateFlags {
   readonly priority: boolean;
 }
 
-/** Adds `kvasir emulate`: engines over real HTTP that compute nothing. */
-export function emulateCommand(program: Command): void {
+/** `kvasir emulate`: engines over real HTTP that compute nothing. */
+export function emulateCommand(): Command {
   const defaults = defaultOptions;
-  program
-    .command("emulate")
+  return new Command("emulate")
     .description("run emulated engines: vLLM's HTTP surface with modelled timing, no GPU needed")
     .option("--count <n>", "how many engines", integer(1, 256), 1)
     .addOption(new Option("--engine-kind <kind>", "whose surface").choices(["vllm"]).default("vllm"))

@@ -1,14 +1,18 @@
 import { Command } from "commander";
 import { ConfigError } from "#src/config/loadConfig.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { configCommand } from "./config.ts";
-import { demoCommand } from "./demo/demoCommand.ts";
-import { doctorCommand } from "./doctor.ts";
-import { emulateCommand } from "./emulate.ts";
-import { keyCommand } from "./key.ts";
-import { policiesCommand } from "./policies.ts";
-import { serveCommand } from "./serve.ts";
-import { simulateCommand } from "./simulate.ts";
+
+/** Loaded one at a time: reading the code of all takes longer than most commands run. */
+const COMMANDS = new Map<string, () => Promise<Command>>([
+  ["serve", async () => (await import("./serve.ts")).serveCommand()],
+  ["demo", async () => (await import("./demo/demoCommand.ts")).demoCommand()],
+  ["doctor", async () => (await import("./doctor.ts")).doctorCommand()],
+  ["simulate", async () => (await import("./simulate.ts")).simulateCommand()],
+  ["emulate", async () => (await import("./emulate.ts")).emulateCommand()],
+  ["config", async () => (await import("./config.ts")).configCommand()],
+  ["key", async () => (await import("./key.ts")).keyCommand()],
+  ["policies", async () => (await import("./policies.ts")).policiesCommand()],
+]);
 
 const NEEDED_NODE = 24;
 
@@ -21,15 +25,9 @@ async function main(): Promise<void> {
   const program = new Command("kvasir")
     .description("KV-aware scheduling and inference routing for fleets of LLM engines")
     .version(packageJson.version)
-    .showHelpAfterError("(kvasir help <command> shows what there is)")
-    .addCommand(serveCommand())
-    .addCommand(demoCommand())
-    .addCommand(doctorCommand())
-    .addCommand(simulateCommand())
-    .addCommand(configCommand())
-    .addCommand(keyCommand())
-    .addCommand(policiesCommand());
-  emulateCommand(program);
+    .showHelpAfterError("(kvasir help <command> shows what there is)");
+  const asked = COMMANDS.get(process.argv[2] ?? "");
+  for (const load of asked === undefined ? COMMANDS.values() : [asked]) program.addCommand(await load());
   await program.parseAsync();
 }
 
