@@ -29,8 +29,8 @@ export class Carriage<P extends Placed, T> implements LegListener {
   readonly #done: (result: CallResult<P>) => void;
   readonly #excluded = new Set<string>();
   #attempts = 0;
-  /** Attempts that engines refused as busy. */
-  #refusals = 0;
+  #retriesUsed = 0;
+  #waitsSinceMs = 0;
   #ticket: T | null = null;
   #placement: P | null = null;
   #leg: Leg | null = null;
@@ -55,6 +55,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
       return;
     }
     downstream.onGone(() => this.#interrupt({ kind: "client_gone" }, clientClosed()));
+    this.#waitsSinceMs = this.#options.clock.nowMs();
     this.#place();
   }
 
@@ -73,6 +74,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
     };
     const ticket = scheduler.submit(this.#call.request, clock.nowMs(), settle, {
       attempt,
+      sinceMs: this.#waitsSinceMs,
       excluded: this.#excluded,
       streamed: this.#call.streamed,
       onLost: () => {
@@ -151,31 +153,34 @@ export class Carriage<P extends Placed, T> implements LegListener {
   }
 
   onLegEnd(end: LegEnd): void {
-    const { clock, maxRetries, busyMs = 0 } = this.#options;
+    const { clock } = this.#options;
     const { downstream, request } = this.#call;
     const { started } = downstream;
     const error = end.kind === "answered" ? null : end.error;
     const nowMs = clock.nowMs();
-    // Nothing was run: it waits on for a slot, as those that were never sent do.
-    if (end.kind === "busy" && nowMs < request.arrivedMs + busyMs) this.#refusals++;
-    const retry =
-      !started &&
-      downstream.open &&
-      mayRetry(end) &&
-      this.#attempts - this.#refusals <= maxRetries &&
-      nowMs < request.deadlineMs;
+    const retry = !started && downstream.open && mayRetry(end) && nowMs < request.deadlineMs && this.#retryLeft(end);
     const replicaId = this.#placement?.replica.id;
     if (end.kind !== "answered" || !end.sent) this.#bodyHeld = true;
     this.#finish(outcomeOf(end, started), error, retry);
     if (retry) {
       this.#failure = error;
-      // A busy replica is held back by the scheduler for as long as it asked, and is worth waiting for if it is the only one.
-      if (end.kind === "failed" && replicaId !== undefined) this.#excluded.add(replicaId);
+      if (end.kind === "failed") {
+        if (replicaId !== undefined) this.#excluded.add(replicaId);
+        this.#waitsSinceMs = nowMs;
+      }
       this.#place();
       return;
     }
     if (error !== null) this.#breakOff(error);
     this.#end(error, end.kind === "answered" ? end.usage : NO_USAGE);
+  }
+
+  /**
+   * A busy engine has executed nothing and uses up no retry: the scheduler holds it back for as long as it asked, and
+   * ends the waiting when the queue's time is over.
+   */
+  #retryLeft(end: LegEnd): boolean {
+    return end.kind === "busy" || this.#retriesUsed++ < this.#options.maxRetries;
   }
 
   /** Ends it from outside, in whatever state it is. */

@@ -11,8 +11,6 @@ export interface CarrierOptions<P extends Placed, T> {
   readonly clock: Clock;
   /** Further attempts after the first. */
   readonly maxRetries: number;
-  /** So long after its arrival a request that engines refuse as busy is placed again without using up an attempt. */
-  readonly busyMs?: number;
 }
 
 /** Carries requests: gets each a placement, runs its legs, and tells the scheduler how they ended. */

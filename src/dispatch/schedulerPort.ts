@@ -17,6 +17,8 @@ export interface Placed {
 export interface PlaceOptions {
   /** 1 is the first. */
   readonly attempt: number;
+  /** Since when it waits to be executed: before now where engines were busy. */
+  readonly sinceMs: number;
   /** Ids of replicas that failed this request. */
   readonly excluded: ReadonlySet<string>;
   readonly streamed: boolean;

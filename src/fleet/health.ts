@@ -3,6 +3,8 @@ import type { Lifecycle, LifecycleEvent, LifecycleLimits } from "./lifecycle.ts"
 
 /** First hold after a 429/503 that names no `Retry-After`; it doubles with each further one in a row. */
 const HOLD_BASE_MS = 250;
+/** One that asks to be tried again at once must not be asked in a loop. */
+const HOLD_MIN_MS = 50;
 /** An engine may ask for less than this; what it asks beyond is not believed. */
 const HOLD_MAX_MS = 30_000;
 /** A token seen within this time proves life, whatever the health route does. */
@@ -111,7 +113,7 @@ export class Health {
     this.#refusedMs = nowMs;
     const holdMs = retryAfterMs ?? HOLD_BASE_MS * 2 ** Math.min(this.#busyInRow, 20);
     this.#busyInRow++;
-    this.#heldUntilMs = Math.max(this.#heldUntilMs, nowMs + Math.min(HOLD_MAX_MS, Math.max(0, holdMs)));
+    this.#heldUntilMs = Math.max(this.#heldUntilMs, nowMs + Math.min(HOLD_MAX_MS, Math.max(HOLD_MIN_MS, holdMs)));
     this.apply({ kind: "request_busy" }, nowMs);
   }
 

@@ -137,9 +137,6 @@ class Router implements RunningRouter {
       get maxRetries() {
         return running().limits.retries;
       },
-      get busyMs() {
-        return running().limits.queueMs;
-      },
     });
     this.#reader = new IdentityWorkers({
       threads: config.identity.workerThreads,

@@ -101,7 +101,7 @@ export class Binder {
       decision,
       attempt: ticket.attempt,
       boundMs: nowMs,
-      waitedMs: nowMs - ticket.submittedMs,
+      waitedMs: nowMs - ticket.sinceMs,
       loadAtBinding: { queueMs: pendingPrefillMs, decodingSequences, decodeKvTokens },
       restoredTokens: cachedTokens - onGpu,
       streamed: ticket.streamed,

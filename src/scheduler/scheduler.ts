@@ -165,8 +165,8 @@ export class Scheduler {
   tick(nowMs: number): void {
     this.#lastPassMs = nowMs;
     for (let ticket = this.#room.expired(nowMs); ticket !== null; ticket = this.#room.expired(nowMs)) {
-      const { request, submittedMs } = ticket;
-      this.#refuse(ticket, queueTimeout(nowMs - submittedMs, this.#retryMs(request, nowMs)));
+      const { request, sinceMs } = ticket;
+      this.#refuse(ticket, queueTimeout(nowMs - sinceMs, this.#retryMs(request, nowMs)));
       ticket.settle();
     }
     // Also without room: whose replicas are all gone must hear of it.
@@ -209,9 +209,14 @@ export class Scheduler {
       this.#refuse(ticket, queueFull(bound, this.#retryMs(request, nowMs)));
       return;
     }
+    const expiresMs = Math.min(ticket.sinceMs + this.#limits.maxWaitMs, request.deadlineMs);
+    if (expiresMs <= nowMs) {
+      this.#refuse(ticket, queueTimeout(nowMs - ticket.sinceMs, this.#retryMs(request, nowMs)));
+      return;
+    }
     if (this.#room.requests === 0) this.#lastPassMs = nowMs;
     const rank = queueRank(request, this.#classes.get(request.className), this.#limits.ageingMs);
-    this.#room.add(ticket, rank, Math.min(nowMs + this.#limits.maxWaitMs, request.deadlineMs));
+    this.#room.add(ticket, rank, expiresMs);
     this.#observer.queued(request);
   }
 

@@ -8,6 +8,8 @@ export type Settle = (result: Placement | RouterError) => void;
 export interface SubmitOptions {
   /** 1 (the default) is the first; a retry counts on. */
   readonly attempt?: number;
+  /** When its waiting began, if not now: an engine that is busy does not end it. */
+  readonly sinceMs?: number;
   /** Ids of replicas that this request may not get: those that failed it. */
   readonly excluded?: ReadonlySet<string>;
   /** Whether `firstToken` and `progress` will be reported; true by default. */
@@ -25,7 +27,8 @@ export class Ticket {
   readonly excluded: ReadonlySet<string>;
   readonly streamed: boolean;
   readonly onLost: (() => void) | null;
-  readonly submittedMs: number;
+  /** When its waiting began. */
+  readonly sinceMs: number;
   /** The order of submission; breaks ties. */
   readonly sequence: number;
   /** Its places in the waiting room; null while it does not wait. */
@@ -36,9 +39,9 @@ export class Ticket {
   #settled = false;
   readonly #settle: Settle;
 
-  constructor(request: RouteRequest, submittedMs: number, sequence: number, settle: Settle, options: SubmitOptions) {
+  constructor(request: RouteRequest, nowMs: number, sequence: number, settle: Settle, options: SubmitOptions) {
     this.request = request;
-    this.submittedMs = submittedMs;
+    this.sinceMs = options.sinceMs ?? nowMs;
     this.sequence = sequence;
     this.#settle = settle;
     this.attempt = options.attempt ?? 1;

@@ -145,7 +145,18 @@ describe("before the first byte, another replica is tried", () => {
     const { text } = await talk(router.port, post());
     assert.match(text, /^HTTP\/1\.1 429[^]*retry-after: 7\r\n/u);
     assert.equal(code(text), "engine_busy");
-    assert.deepEqual(router.scheduler.outcomes, [{ kind: "busy", status: 429, retryAfterMs: 7000 }]);
+    assert.deepEqual(router.scheduler.outcomes[0], { kind: "busy", status: 429, retryAfterMs: 7000 });
+  });
+
+  test("a busy engine uses up no retry, and the waiting goes on from where it began", async () => {
+    let asked = 0;
+    const one = await engine(({ socket }) =>
+      socket.write(++asked < 9 ? json({}, "503 Service Unavailable") : json({ from: "good" })),
+    );
+    const router = await rig({ engines: [one.url], maxRetries: 1 });
+    assert.match((await talk(router.port, post())).text, /good/u);
+    const since = new Set(router.attempts.map(({ placement }) => placement.options.sinceMs));
+    assert.deepEqual([router.attempts.length, since.size], [9, 1]);
   });
 });
 

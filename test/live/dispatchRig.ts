@@ -128,6 +128,8 @@ export class CountingScheduler implements SchedulerPort<CountedPlacement, Waitin
   open = true;
   firstTokens = 0;
   finishedTwice = 0;
+  /** A request that still waits after so many attempts has waited too long. */
+  maxAttempts = 10;
   #turn = 0;
 
   constructor(replicas: Placed["replica"][]) {
@@ -171,10 +173,9 @@ export class CountingScheduler implements SchedulerPort<CountedPlacement, Waitin
     const { excluded, attempt } = ticket.options;
     const candidates = this.replicas.filter((replica) => !excluded.has(replica.id));
     const replica = candidates[this.#turn++ % candidates.length];
-    if (replica === undefined) {
-      ticket.settle(
-        new RouterError("no_replica_available", "none", { fault: "router", httpStatus: 503, retryable: true }),
-      );
+    if (replica === undefined || attempt > this.maxAttempts) {
+      const code = replica === undefined ? "no_replica_available" : "queue_timeout";
+      ticket.settle(new RouterError(code, "none", { fault: "router", httpStatus: 503, retryable: true }));
       return;
     }
     const placement = { replica, attempt, options: ticket.options };

@@ -82,6 +82,15 @@ describe("eligibility", () => {
     assert.deepEqual(found.ineligible, [{ replicaId: "b:1", reason: "role" }]);
   });
 
+  it("leaves a replica alone for a moment, also if it asks to be tried again at once", () => {
+    const { clock, replica } = readyFleet(["a:1"]);
+    const { health } = replica("a:1");
+    health.busy({ retryAfterMs: 0, others: 0, boundMs: clock.nowMs() }, clock.nowMs());
+    assert.equal(health.held(clock.nowMs()), true);
+    clock.advance(50);
+    assert.equal(health.held(clock.nowMs()), false);
+  });
+
   it("quarantines a replica that refuses at once over requests, and tries it again with one of them", () => {
     const { fleet, clock, replica } = readyFleet(["a:1", "b:1"]);
     const a = replica("a:1");

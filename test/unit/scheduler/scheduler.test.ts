@@ -206,6 +206,21 @@ describe("bounds", () => {
     assert.equal(late.results.length, 0);
   });
 
+  test("waiting that an engine's refusal interrupted goes on from where it began", () => {
+    const { scheduler } = made(readyFleet(1, 1), { limits: { maxWaitMs: 1_000 } });
+    const running = submit(scheduler, 0);
+    const again = submit(scheduler, 600, {}, { sinceMs: 100 });
+    scheduler.tick(1_099);
+    assert.equal(again.results.length, 0);
+    scheduler.tick(1_100);
+    assert.equal(again.error?.code, "queue_timeout");
+    const over = submit(scheduler, 1_200, {}, { sinceMs: 100 });
+    assert.equal(over.error?.code, "queue_timeout");
+    scheduler.finish(running.placement!, answered(), 1_300);
+    // Beyond the time nobody waits; with room nobody has to.
+    assert.equal(submit(scheduler, 1_300, {}, { sinceMs: 100 }).placement?.waitedMs, 1_200);
+  });
+
   test("a request past its deadline waits no longer", () => {
     const { scheduler } = made(readyFleet(1, 1));
     submit(scheduler, 0);
