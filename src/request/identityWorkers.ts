@@ -1,4 +1,5 @@
 import { RouterError } from "#src/errors/routerError.ts";
+import { copyInSlices } from "./copyInSlices.ts";
 import { identify, type IdentifyOptions, unhashable } from "./identify.ts";
 import type { Identity } from "./identity.ts";
 import type { RequestHead } from "./identityTask.ts";
@@ -15,8 +16,6 @@ export interface IdentityWorkersOptions {
 }
 
 const MIB = 1024 * 1024;
-/** Copied in one go; between two slices the event loop has its turn. */
-const SLICE_BYTES = MIB;
 
 interface LargeBody {
   readonly head: RequestHead;
@@ -98,10 +97,6 @@ export class IdentityWorkers {
 
 async function shared(body: Buffer): Promise<SharedArrayBuffer> {
   const bytes = new SharedArrayBuffer(body.length);
-  const copy = Buffer.from(bytes);
-  for (let at = 0; at < body.length; at += SLICE_BYTES) {
-    body.copy(copy, at, at, Math.min(body.length, at + SLICE_BYTES));
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await copyInSlices(body, Buffer.from(bytes));
   return bytes;
 }

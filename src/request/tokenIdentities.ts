@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { copyInSlices } from "./copyInSlices.ts";
 import type { Identity } from "./identity.ts";
 import type { TokenizerSource } from "./tokenizerSource.ts";
 import type { TokenAnswer, TokenChainOptions, TokenQuestion } from "./tokenTask.ts";
@@ -54,13 +55,16 @@ export class TokenIdentities {
   }
 
   /**
-   * @param body is copied before this returns
+   * @param body has to stay as it is until this settles
    * @throws {TokenFallback} (by rejection) with the reason why there is none
    */
   async identify(model: string, api: TokenizedApi, body: Buffer, options: TokenChainOptions): Promise<Identity> {
     const thread = this.#leastBusy();
     if (thread === null || this.#closed || !this.#hasRoom(thread, body.length)) throw new TokenFallback("overloaded");
-    const answer = await thread.ask({ kind: "identify", model, api, body: new Uint8Array(body), options });
+    const release = thread.expect(body.length);
+    const copy = Buffer.allocUnsafeSlow(body.length);
+    await copyInSlices(body, copy);
+    const answer = await thread.ask({ kind: "identify", model, api, body: copy, options }).finally(release);
     if (answer.kind !== "chain")
       throw new TokenFallback(answer.kind === "fallback" ? answer.reason : "tokenizer_failed");
     const { hashes, promptTokens } = answer;
@@ -93,10 +97,7 @@ export class TokenIdentities {
   }
 }
 
-interface Waiting {
-  readonly bytes: number;
-  readonly settle: (answer: TokenAnswer) => void;
-}
+type Settle = (answer: TokenAnswer) => void;
 
 const FAILED: TokenAnswer = { kind: "fallback", reason: "tokenizer_failed" };
 
@@ -108,7 +109,7 @@ class TokenThread {
   #loaded: ReadonlyMap<string, TokenizerSource> | null = null;
   readonly #maxHeapMib: number;
   #worker: Worker | null = null;
-  #waiting: Waiting[] = [];
+  readonly #waiting: Settle[] = [];
   #closed = false;
 
   constructor(maxHeapMib: number) {
@@ -122,14 +123,21 @@ class TokenThread {
     return answer.problems;
   }
 
+  /** Takes room for a task, from the decision that there is some; returns what gives it back. */
+  expect(bytes: number): () => void {
+    this.queuedTasks++;
+    this.queuedBytes += bytes;
+    return () => {
+      this.queuedTasks--;
+      this.queuedBytes -= bytes;
+    };
+  }
+
   ask(question: TokenQuestion): Promise<TokenAnswer> {
     if (this.#closed) return Promise.resolve(FAILED);
     const worker = (this.#worker ??= this.#start());
-    const bytes = question.kind === "identify" ? question.body.byteLength : 0;
-    this.queuedTasks++;
-    this.queuedBytes += bytes;
     return new Promise((settle) => {
-      this.#waiting.push({ bytes, settle });
+      this.#waiting.push(settle);
       // Only a thread at work keeps the process alive.
       worker.ref();
       worker.postMessage(question, question.kind === "identify" ? [question.body.buffer as ArrayBuffer] : []);
@@ -144,25 +152,18 @@ class TokenThread {
   #start(): Worker {
     const worker = new Worker(THREAD_FILE, { resourceLimits: { maxOldGenerationSizeMb: this.#maxHeapMib } });
     worker.on("message", (answer: TokenAnswer) => {
-      this.#answered(this.#waiting.shift(), answer);
+      this.#waiting.shift()?.(answer);
       if (this.#waiting.length === 0) worker.unref();
     });
     // An error is always followed by the exit, which cleans up; without a listener it would be thrown.
     worker.on("error", () => {});
     worker.on("exit", () => {
       this.#worker = null;
-      for (const waiting of this.#waiting.splice(0)) this.#answered(waiting, FAILED);
+      for (const settle of this.#waiting.splice(0)) settle(FAILED);
       const sources = this.#loaded;
       this.#loaded = null;
       if (!this.#closed && sources !== null) void this.load(sources);
     });
     return worker;
-  }
-
-  #answered(waiting: Waiting | undefined, answer: TokenAnswer): void {
-    if (waiting === undefined) return;
-    this.queuedTasks--;
-    this.queuedBytes -= waiting.bytes;
-    waiting.settle(answer);
   }
 }

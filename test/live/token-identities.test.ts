@@ -55,11 +55,10 @@ describe("token threads", () => {
     }
   });
 
-  it("die of a prompt that is too much, which costs what waited, and come back", async () => {
+  it("die of a prompt that is too much, and come back", async () => {
     const tokens = await make({ maxHeapMib: 64 });
     const huge = Buffer.from(JSON.stringify({ messages: Array.from({ length: 700_000 }, () => ({ role: "user" })) }));
-    const asked = [tokens.identify("m", "chat", huge, CHAIN), tokens.identify("m", "completions", body("all"), CHAIN)];
-    assert.deepEqual(await Promise.all(asked.map(reasonOf)), ["tokenizer_failed", "tokenizer_failed"]);
+    assert.equal(await reasonOf(tokens.identify("m", "chat", huge, CHAIN)), "tokenizer_failed");
     assert.equal(await reasonOf(tokens.identify("m", "completions", body("all"), CHAIN)), "none");
     await tokens.close();
   });
