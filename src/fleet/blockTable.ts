@@ -3,22 +3,26 @@ import { HolderSets, NOBODY } from "./holderSets.ts";
 import { ON_GPU } from "./blockIndex.ts";
 
 const FIRST_BLOCKS = 1024;
-/** Words of a block's record: low half of its hash, high half, next of its bucket or of the free list, its holders. */
+/** Words of a block's record: low half of its hash, high half, next of its bucket, its holders. */
 const RECORD = 4;
 const LOW = 0;
 const HIGH = 1;
 const CHAIN = 2;
 const HOLDERS = 3;
+/** What a free record has for holders. It is linked with its neighbours in the free list both ways. */
+const FREE = 0xffff_ffff;
+const BEFORE = LOW;
+const AFTER = CHAIN;
 
 /**
  * The blocks that anybody holds: 64-bit hash → small id (from 1; 0 means none), and for each the set of its holders.
  * Hashes are kept as two 32-bit halves, so that no BigInt is made on a look-up. Typed arrays that grow up to
- * `maxBlocks`. Blocks entered one after another mostly have ids one after another, which `find` makes use of.
+ * `maxBlocks`. A block that is entered after its parent gets the next id where it can, which look-ups make use of.
  */
 export class BlockTable {
   readonly #maxBlocks: number;
   readonly sets = new HolderSets();
-  /** One more than there can be blocks, so that a guess one too far reads nothing. */
+  /** One more than there can be blocks, so that a run's end reads nothing. */
   #records = new Uint32Array((FIRST_BLOCKS + 2) * RECORD);
   #buckets = new Uint32Array(bucketsFor(FIRST_BLOCKS));
   #free = 0;
@@ -47,8 +51,9 @@ export class BlockTable {
   find(low: number, high: number, guess = 0): number {
     const records = this.#records;
     let at = guess * RECORD;
-    if (guess !== 0 && records[at + LOW] === low && records[at + HIGH] === high && records[at + HOLDERS] !== NOBODY)
-      return guess;
+    if (guess > 0 && guess <= this.#used && records[at + LOW] === low && records[at + HIGH] === high) {
+      if (records[at + HOLDERS] !== FREE) return guess;
+    }
     let block = this.#buckets[this.#bucket(low, high)]!;
     while (block !== 0) {
       at = block * RECORD;
@@ -58,11 +63,32 @@ export class BlockTable {
     return block;
   }
 
-  /** A block that nobody holds yet must get a holder before anything else is done. */
+  /** How many of the hashes from the one at `from` on are, with these holders, those of the blocks from `block` on. */
+  runLength(block: number, holders: number, halves: Uint32Array, from: number): number {
+    const records = this.#records;
+    let at = block * RECORD;
+    let half = 2 * from;
+    while (
+      half < halves.length &&
+      records[at + LOW] === halves[half] &&
+      records[at + HIGH] === halves[half + 1] &&
+      records[at + HOLDERS] === holders
+    ) {
+      at += RECORD;
+      half += 2;
+    }
+    return half / 2 - from;
+  }
+
+  /**
+   * Blocks that nobody holds yet must get their holders before anything else is done.
+   *
+   * @param guess a block that it may well be, or a record that it is to have if that is free
+   */
   findOrAdd(low: number, high: number, guess = 0): number {
     const known = this.find(low, high, guess);
     if (known !== 0) return known;
-    const block = this.#take();
+    const block = this.#take(guess);
     const records = this.#records;
     const at = block * RECORD;
     const bucket = this.#bucket(low, high);
@@ -113,14 +139,24 @@ export class BlockTable {
     return (low ^ high) & (this.#buckets.length - 1);
   }
 
-  #take(): number {
+  #take(wanted: number): number {
     if (this.#free !== 0) {
-      const block = this.#free;
-      this.#free = this.#records[block * RECORD + CHAIN]!;
+      const isFree = wanted > 0 && wanted <= this.#used && this.#records[wanted * RECORD + HOLDERS] === FREE;
+      const block = isFree ? wanted : this.#free;
+      this.#unlinkFree(block);
       return block;
     }
     if ((this.#used + 2) * RECORD >= this.#records.length) this.#grow();
     return ++this.#used;
+  }
+
+  #unlinkFree(block: number): void {
+    const records = this.#records;
+    const before = records[block * RECORD + BEFORE]!;
+    const after = records[block * RECORD + AFTER]!;
+    if (before === 0) this.#free = after;
+    else records[before * RECORD + AFTER] = after;
+    if (after !== 0) records[after * RECORD + BEFORE] = before;
   }
 
   #remove(block: number): void {
@@ -131,7 +167,10 @@ export class BlockTable {
     for (let each = this.#buckets[bucket]!; each !== block; each = records[each * RECORD + CHAIN]!) before = each;
     if (before === 0) this.#buckets[bucket] = records[at + CHAIN]!;
     else records[before * RECORD + CHAIN] = records[at + CHAIN]!;
-    records[at + CHAIN] = this.#free;
+    records[at + HOLDERS] = FREE;
+    records[at + BEFORE] = 0;
+    records[at + AFTER] = this.#free;
+    if (this.#free !== 0) records[this.#free * RECORD + BEFORE] = block;
     this.#free = block;
     this.#size--;
   }

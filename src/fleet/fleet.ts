@@ -17,7 +17,7 @@ import { ModelDirectory } from "./modelDirectory.ts";
 import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
 import { CachePrediction } from "./cachePrediction.ts";
-import { fittingBlockTokens, poolBlockTokens } from "./precise/poolBlocks.ts";
+import { fittingBlockTokens, misfits, poolBlockTokens } from "./precise/poolBlocks.ts";
 import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import { PrefixIndex } from "./prefixIndex.ts";
 import type { PrefixIndexOptions } from "./prefixIndex.ts";
@@ -69,7 +69,9 @@ export class Fleet {
 
   constructor(options: FleetOptions = {}) {
     this.ledger = new Ledger(options.maxReservations);
-    this.index = new PrefixIndex(options.index, (index, blockTokens) => this.#fittingBlockTokens(index, blockTokens));
+    this.index = new PrefixIndex(options.index, (index, blockTokens, nowMs) =>
+      this.#fittingBlockTokens(index, blockTokens, nowMs),
+    );
     this.#lifecycleLimits = { ...LIFECYCLE_LIMITS, ...options.lifecycle };
     this.#maxReplicas = options.maxReplicas ?? 1024;
     this.#upkeep = new Upkeep(options.metricsStaleMs ?? 15_000);
@@ -154,6 +156,10 @@ export class Fleet {
       this.#refreshLimits(replica, nowMs);
     }
     this.#directory = new ModelDirectory(this.#replicas);
+    for (const pool of this.ofEndpoint(endpointName).flatMap((replica) => this.#poolsOf(replica))) {
+      const blockTokens = poolBlockTokens(pool, this.index);
+      if (blockTokens !== null) this.#dropMisfits(pool, blockTokens, null, nowMs);
+    }
     for (const replica of this.ofEndpoint(endpointName)) this.#tell({ kind: "models", replica });
   }
 
@@ -290,11 +296,26 @@ export class Fleet {
     this.#directory = new ModelDirectory(this.#replicas);
   }
 
-  #fittingBlockTokens(replicaIndex: number, engineBlockTokens: number): number | null {
+  #fittingBlockTokens(replicaIndex: number, engineBlockTokens: number, nowMs: number): number | null {
     const replica = this.#byIndex[replicaIndex];
     if (replica === undefined) return engineBlockTokens;
-    const pools = (replica.profile?.models ?? []).map(({ id }) => this.pool(id));
-    return fittingBlockTokens(replica, engineBlockTokens, pools, this.index);
+    const pools = this.#poolsOf(replica);
+    const own = fittingBlockTokens(replica, engineBlockTokens, pools, this.index);
+    if (own !== null) this.#dropMisfits(pools.flat(), own, replica, nowMs);
+    return own;
+  }
+
+  #poolsOf(replica: Replica): (readonly Replica[])[] {
+    return (replica.profile?.models ?? []).map(({ id }) => this.pool(id));
+  }
+
+  /** Views that were told before it was known what they share a pool with. */
+  #dropMisfits(pool: readonly Replica[], blockTokens: number, exceptOf: Replica | null, nowMs: number): void {
+    for (const replica of misfits(pool, this.index, blockTokens)) {
+      if (replica === exceptOf) continue;
+      this.index.view(replica.index).drop("block_size", nowMs);
+      this.viewChanged(replica, nowMs);
+    }
   }
 
   #refreshLimits(replica: Replica, nowMs: number): void {

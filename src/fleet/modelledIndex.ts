@@ -35,6 +35,7 @@ export class ModelledIndex {
   readonly #pending: PendingQueue;
   readonly #pendingTicks: number;
   readonly #isExact: (replicaIndex: number) => boolean;
+  #ids = new Uint32Array(1024);
 
   constructor(made: {
     blocks: BlockTable;
@@ -93,9 +94,9 @@ export class ModelledIndex {
 
     let heldBlocks = blocks;
     let surelyHeldBlocks = blocks;
-    const halves = new Uint32Array(hashes.buffer, hashes.byteOffset, blocks * 2);
+    const ids = this.#enter(hashes, blocks);
     for (let at = blocks - 1; at >= 0; at--) {
-      const block = this.#blocks.findOrAdd(halves[2 * at]!, halves[2 * at + 1]!);
+      const block = ids[at]!;
       const mask = this.#blocks.maskOf(block, replicaIndex);
       if ((mask & ON_GPU) === 0) {
         heldBlocks = surelyHeldBlocks = at;
@@ -135,11 +136,11 @@ export class ModelledIndex {
     // Expired ones are confirmed too: the prompt took long, but now it is there.
     if (!this.#pending.settle(placed) && placed.confirmed) return;
     placed.confirmed = true;
-    const halves = placed.halves();
     const blocks = Math.min(placed.blocks, this.#room.most);
     this.#evict(this.#room.most - blocks);
+    const ids = this.#enter(placed.hashes, blocks, placed.surelyHeldBlocks);
     for (let at = blocks - 1; at >= placed.surelyHeldBlocks; at--) {
-      const block = this.#blocks.findOrAdd(halves[2 * at]!, halves[2 * at + 1]!);
+      const block = ids[at]!;
       const mask = this.#blocks.maskOf(block, replicaIndex);
       if ((mask & ON_GPU) === 0) this.#hold(block, replicaIndex, mask, 0, ofText);
       else {
@@ -230,6 +231,16 @@ export class ModelledIndex {
   /** Makes room for records of others. */
   yieldTo(holders: number): void {
     this.#evict(this.#room.most - holders);
+  }
+
+  /** The blocks with these hashes, the new ones in the order of the chain, though they come to be held in the other. */
+  #enter(hashes: BigUint64Array, blocks: number, from = 0): Uint32Array {
+    if (this.#ids.length < blocks) this.#ids = new Uint32Array(2 * blocks);
+    const halves = new Uint32Array(hashes.buffer, hashes.byteOffset, blocks * 2);
+    let block = 0;
+    for (let at = from; at < blocks; at++)
+      this.#ids[at] = block = this.#blocks.findOrAdd(halves[2 * at]!, halves[2 * at + 1]!, block + 1);
+    return this.#ids;
   }
 
   #hold(block: number, replicaIndex: number, mask: number, pendingUntil: number, ofText: boolean): void {

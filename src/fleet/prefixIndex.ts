@@ -18,7 +18,7 @@ export interface PrefixIndexOptions {
 }
 
 /** Tokens of an own block for an engine with blocks of so many; null: they cannot be made to fit. */
-export type ChooseBlockTokens = (replicaIndex: number, engineBlockTokens: number) => number | null;
+export type ChooseBlockTokens = (replicaIndex: number, engineBlockTokens: number, nowMs: number) => number | null;
 
 /**
  * Which replica holds which prefix. What the engines' KV events tell is kept exactly (`view`); where a replica's events

@@ -37,16 +37,16 @@ export class PrefixWalk {
     this.#start(candidates, out);
     const halves = new Uint32Array(hashes.buffer, hashes.byteOffset, hashes.length * 2);
     const slower = table.hasSlowerTiers;
-    let block = 0;
     let holders = NOBODY;
     let length = 0;
-    for (; length < hashes.length; length++) {
-      block = table.find(halves[2 * length]!, halves[2 * length + 1]!, block + 1);
+    while (length < hashes.length) {
+      const block = table.find(halves[2 * length]!, halves[2 * length + 1]!);
       if (block === 0) break;
       const now = table.holders(block);
-      if (now === holders) continue;
+      if (now !== holders && !this.#pass(table, now, length, slower, out)) return;
       holders = now;
-      if (!this.#pass(table, holders, length, slower, out)) return;
+      // Chains mostly lie one block after another, and their holders change where they branch.
+      length += table.runLength(block, holders, halves, length);
     }
     this.#end(length, slower, out);
   }

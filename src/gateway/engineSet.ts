@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Config } from "#src/config/schema.ts";
 import type { Clock } from "#src/determinism/clock.ts";
 import type { Random } from "#src/determinism/random.ts";
-import type { Timers } from "#src/determinism/timers.ts";
+import type { Cancel, Timers } from "#src/determinism/timers.ts";
 import type { AdminSource } from "#src/discovery/adminSource.ts";
 import { Discovery, type DiscoveryListener } from "#src/discovery/discovery.ts";
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
@@ -15,8 +15,11 @@ import type { KvStreamSnapshot } from "#src/telemetry/snapshots.ts";
 import { engineEvents, logFleetChanges } from "./engineEvents.ts";
 import { kvEventNews } from "./kvEventNews.ts";
 import { configuredEndpoints, makeSources, type Sources } from "./sources.ts";
+import { ViewRepair } from "./viewRepair.ts";
 import { WarmStart } from "./warmStart.ts";
 
+/** Views are looked at so often for what could be mended. */
+const REPAIR_LOOK_MS = 1000;
 /** TensorRT-LLM answers a pull with all events that its buffer held. */
 const MAX_PULLED_BYTES = 64 * 1024 * 1024;
 
@@ -35,6 +38,8 @@ export class EngineSet {
   readonly warmStart: WarmStart;
   readonly #monitor: EngineMonitor;
   readonly #kvEvents: KvEventMonitor;
+  readonly #repair: ViewRepair;
+  #cancelRepair: Cancel = () => undefined;
   #config: Config;
   #sources: Sources;
   #discovery: Discovery;
@@ -70,6 +75,13 @@ export class EngineSet {
       random,
       open: ({ url, apiKey }) => createAskEngine({ url, apiKey, tls }),
     });
+    this.#repair = new ViewRepair({
+      fleet,
+      clock,
+      log,
+      startOver: (endpoint) => this.#kvEvents.restarted(endpoint),
+      repeatAll: (endpoint) => this.#kvEvents.repeatAll(endpoint),
+    });
     this.#sources = makeSources(config, timers);
     this.#discovery = this.#makeDiscovery(this.#sources);
     logFleetChanges(fleet, log);
@@ -82,6 +94,7 @@ export class EngineSet {
   /** Resolves when each source has delivered or failed once. */
   start(): Promise<void> {
     this.warmStart.begin(this.#config.limits.warmStartMs);
+    this.#lookLater();
     return this.#discovery.start();
   }
 
@@ -105,6 +118,7 @@ export class EngineSet {
 
   async stop(): Promise<void> {
     this.warmStart.stop();
+    this.#cancelRepair();
     await this.#discovery.stop();
     await Promise.all([this.#monitor.stop(), this.#kvEvents.stop()]);
   }
@@ -115,6 +129,13 @@ export class EngineSet {
       const replica = this.#tools.fleet.ofEndpoint(endpoint.name).find((one) => (one.rank ?? 0) === rank);
       if (replica !== undefined) yield { replica: replica.id, ...status };
     }
+  }
+
+  #lookLater(): void {
+    this.#cancelRepair = this.#tools.timers.after(REPAIR_LOOK_MS, () => {
+      this.#repair.look();
+      this.#lookLater();
+    });
   }
 
   #makeDiscovery(sources: Sources): Discovery {

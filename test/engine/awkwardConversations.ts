@@ -207,7 +207,7 @@ const CHATS: readonly AwkwardCase[] = [
     user("x"),
     { role: "assistant", reasoning: "Hmm,\n so.", content: "y" },
     user("z"),
-    { role: "assistant", reasoning_content: "again", content: "<think>\nin text\n</think>\n\nw" },
+    { role: "assistant", content: "<think>\nin text\n</think>\n\nw" },
   ]),
   chat("reasoning before a tool call", [
     user("x"),
@@ -229,7 +229,7 @@ const CHATS: readonly AwkwardCase[] = [
   ),
 ];
 
-/** What the chat route takes and /tokenize refuses or does not know. */
+/** What the chat route takes and /tokenize refuses, or takes otherwise. */
 const CHATS_BEYOND_TOKENIZE: readonly AwkwardCase[] = [
   chat("developer", [{ role: "developer", content: "dev" }, user("x")]),
   chat("developer and system", [
@@ -238,6 +238,12 @@ const CHATS_BEYOND_TOKENIZE: readonly AwkwardCase[] = [
     user("x"),
     { role: "developer", content: [{ type: "text", text: "e" }] },
     user("y"),
+  ]),
+  chat("reasoning by its older name", [
+    user("x"),
+    { role: "assistant", reasoning_content: "Hmm", content: "y" },
+    user("z"),
+    { role: "assistant", reasoning_content: "again", content: "w" },
   ]),
   chat("reasoning effort", [user("x")], { reasoning_effort: "low" }),
   chat("reasoning effort none", [user("x")], { reasoning_effort: "none" }),

@@ -76,6 +76,37 @@ describe("what engines tell of their KV blocks", () => {
     }
   });
 
+  it("is told anew where it was kept in larger blocks than the pool turned out to have", async () => {
+    const sizes = [64, 16, 32];
+    const engines = await Promise.all(
+      sizes.map((blockTokens) => startEmulatedEngine({ ...FAST, blockTokens, kvEvents: {} })),
+    );
+    try {
+      for (const [at, { url }] of engines.entries()) await complete(url, ids(10_000 * at, 320));
+      await using setup = await setUp([], { engines: [engineInput(engines[0]!)] }, 1);
+      await until("the first is known", () => stateOf(setup.router, nameOf(engines[0]!)) === "live");
+      assert.equal(setup.router.fleet.blockTokens(MODEL), 64);
+      const all = { engines: engines.map(engineInput), listen: { port: 0 }, admin: { port: 0 } };
+      await setup.router.reload(configFrom(all));
+      await until("all are known, in the smallest blocks", () =>
+        engines.every((engine) => {
+          const { index, id } = setup.router.fleet.byId(nameOf(engine))!;
+          return stateOf(setup.router, id) === "live" && setup.router.fleet.index.view(index).ownBlockTokens === 16;
+        }),
+      );
+      await until("all take requests", () => setup.router.fleet.replicas().every(({ health }) => health.routable(0)));
+      for (const [at, engine] of engines.entries()) {
+        const { replica, cachedTokens } = await complete(setup.url, ids(10_000 * at, 321));
+        assert.equal(replica, nameOf(engine));
+        assert.equal(cachedTokens, 320);
+        const [decision] = setup.router.decisions.recent(1);
+        assert.equal(decision!.cachedTokens(decision!.chosen), 320);
+      }
+    } finally {
+      await Promise.all(engines.map((engine) => engine.stop()));
+    }
+  });
+
   it("is not waited for longer than configured, and the wait is seen", async () => {
     // Accepts connections and says nothing.
     const mute = createServer(() => undefined).listen(0, "127.0.0.1");

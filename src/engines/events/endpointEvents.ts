@@ -57,6 +57,10 @@ export class EndpointEvents {
     this.#pull?.startOver();
   }
 
+  repeatAll(): void {
+    for (const stream of this.#streams.values()) if (stream.canReplay) stream.startOver();
+  }
+
   status(): { rank: number; status: StreamStatus }[] {
     return [...this.#streams].map(([rank, stream]) => ({ rank, status: stream.status() }));
   }

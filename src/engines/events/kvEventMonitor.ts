@@ -87,6 +87,11 @@ export class KvEventMonitor {
     this.#endpoints.get(endpoint.url)?.restarted();
   }
 
+  /** As far as it has a replay, the engine repeats everything it can, and it is told anew after a loss. */
+  repeatAll(endpoint: EngineEndpoint): void {
+    this.#endpoints.get(endpoint.url)?.repeatAll();
+  }
+
   /** Of every stream over ZeroMQ. */
   status(): { endpoint: EngineEndpoint; rank: number; status: StreamStatus }[] {
     return [...this.#endpoints.values()].flatMap((events) =>

@@ -3,15 +3,16 @@ import type { Replica } from "../replica.ts";
 
 /*
  * The size of the blocks by which prompts and events are hashed: one for each pool, such that every engine's block is a
- * whole number of them. It stays as it is while any replica's view has blocks of that size.
+ * whole number of them. So the smallest engine's counts, and when a smaller one comes, views that are kept in larger
+ * blocks have to be told anew.
  */
 
 /** For prompts to this pool, in tokens; null: no replica has told yet. */
 export function poolBlockTokens(pool: readonly Replica[], index: PrefixIndex): number | null {
-  return inUse(pool, index, null) ?? leastReported(pool);
+  return leastInUse(pool, index, null) ?? leastReported(pool);
 }
 
-/** For the events of an engine whose blocks have so many tokens; null: the pool's blocks do not divide them. */
+/** For the events of an engine whose blocks have so many tokens; null: neither divides the other, it or the pool's. */
 export function fittingBlockTokens(
   replica: Replica,
   engineBlockTokens: number,
@@ -19,19 +20,30 @@ export function fittingBlockTokens(
   index: PrefixIndex,
 ): number | null {
   const pool = pools.flat();
-  const used = inUse(pool, index, replica);
-  if (used !== null) return engineBlockTokens % used === 0 ? used : null;
+  const used = leastInUse(pool, index, replica);
+  if (used !== null) {
+    if (engineBlockTokens % used === 0) return used;
+    return used % engineBlockTokens === 0 ? engineBlockTokens : null;
+  }
   const reported = leastReported(pool);
   return reported !== null && engineBlockTokens % reported === 0 ? reported : engineBlockTokens;
 }
 
-function inUse(pool: readonly Replica[], index: PrefixIndex, exceptOf: Replica | null): number | null {
+/** Replicas whose views are kept in blocks of another size than their pool's. */
+export function misfits(pool: readonly Replica[], index: PrefixIndex, blockTokens: number): readonly Replica[] {
+  return pool.filter((replica) => {
+    const { ownBlockTokens } = index.view(replica.index);
+    return ownBlockTokens !== null && ownBlockTokens !== blockTokens;
+  });
+}
+
+function leastInUse(pool: readonly Replica[], index: PrefixIndex, exceptOf: Replica | null): number | null {
+  let least: number | null = null;
   for (const replica of pool) {
-    if (replica === exceptOf) continue;
-    const view = index.view(replica.index);
-    if (view.ownBlockTokens !== null && view.state.state !== "absent") return view.ownBlockTokens;
+    const { ownBlockTokens } = index.view(replica.index);
+    if (replica !== exceptOf && ownBlockTokens !== null) least = Math.min(least ?? ownBlockTokens, ownBlockTokens);
   }
-  return null;
+  return least;
 }
 
 function leastReported(pool: readonly Replica[]): number | null {

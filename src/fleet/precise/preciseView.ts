@@ -16,7 +16,7 @@ export interface ViewSurroundings extends ToldSurroundings {
    * Tokens of an own block where the engine's have so many: a divisor of them, the same for all replicas of a pool.
    * Null: there is none.
    */
-  ownBlockTokens(replicaIndex: number, engineBlockTokens: number): number | null;
+  ownBlockTokens(replicaIndex: number, engineBlockTokens: number, nowMs: number): number | null;
 }
 
 /** Since the view began. Blocks are the engine's. */
@@ -167,6 +167,8 @@ export class PreciseView {
 
   drop(why: DropReason, nowMs: number): void {
     this.#letGo("forget");
+    // What comes next is kept in the pool's blocks as they are then.
+    if (why === "block_size") this.#ownBlockTokens = 0;
     this.#input({ kind: "drop", why }, nowMs);
   }
 
@@ -219,7 +221,7 @@ export class PreciseView {
       this.#storedByName(engineHashes, tier, nowMs);
       return;
     }
-    const told = this.#blocksOf(blockTokens);
+    const told = this.#blocksOf(blockTokens, nowMs);
     if (told === null) {
       this.drop("block_size", nowMs);
       return;
@@ -349,11 +351,11 @@ export class PreciseView {
   }
 
   /** Null: blocks of this size cannot be kept beside those that there are, or beside the pool's. */
-  #blocksOf(engineBlockTokens: number): ToldBlocks | null {
+  #blocksOf(engineBlockTokens: number, nowMs: number): ToldBlocks | null {
     if (this.#told !== null && this.#engineBlockTokens === engineBlockTokens) return this.#told;
     this.#engineBlockTokens = engineBlockTokens;
     if (this.holders > 0) return null;
-    const own = this.#around.ownBlockTokens(this.#replica, engineBlockTokens);
+    const own = this.#around.ownBlockTokens(this.#replica, engineBlockTokens, nowMs);
     if (own === null) return null;
     if (own !== this.#ownBlockTokens) this.#roots = new ChainRoots(own);
     this.#ownBlockTokens = own;

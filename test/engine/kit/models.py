@@ -2,8 +2,8 @@
 
 usage: models.py OUT_FOLDER NAME=TOKENIZER_FOLDER...
 
-Each NAME gets the same small Qwen2 network with the given tokenizer; adapters are OUT_FOLDER/adapter-a and -b. What a
-model says is nonsense, but the same nonsense in every engine that serves it.
+Each NAME gets the same small network with the given tokenizer: "llama" as a Llama, any other as a Qwen2. Adapters are
+OUT_FOLDER/adapter-a and -b. What a model says is nonsense, but the same nonsense in every engine that serves it.
 """
 
 import json
@@ -20,10 +20,11 @@ VOCABULARY = 151_936
 CONTEXT = 8192
 
 
-def config(end_ids):
+def config(family, end_ids):
+    # The family matters for tokens, too: loading a tokenizer, transformers 5 goes by it more than by the files.
     return {
-        "architectures": ["Qwen2ForCausalLM"],
-        "model_type": "qwen2",
+        "architectures": ["LlamaForCausalLM" if family == "llama" else "Qwen2ForCausalLM"],
+        "model_type": family,
         "hidden_size": HIDDEN,
         "intermediate_size": INNER,
         "num_hidden_layers": LAYERS,
@@ -74,7 +75,9 @@ def end_ids(tokenizer):
     return [token["id"] for token in added if token["content"] in names]
 
 
-def make_model(folder, tokenizer, weights):
+def make_model(folder, family, tokenizer, weights):
+    if family == "llama":
+        weights = {name: weight for name, weight in weights.items() if not name.endswith(".bias")}
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
         if (tokenizer / name).exists():
@@ -83,7 +86,7 @@ def make_model(folder, tokenizer, weights):
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     # Last: a folder with a configuration is a whole one.
-    (folder / "config.json").write_text(json.dumps(config(ends)))
+    (folder / "config.json").write_text(json.dumps(config(family, ends)))
 
 
 def make_adapter(folder, seed, rank=8):
@@ -115,6 +118,7 @@ out, *named = sys.argv[1:]
 weights = network()
 for pair in named:
     name, tokenizer = pair.split("=", 1)
-    make_model(pathlib.Path(out) / name, pathlib.Path(tokenizer), weights)
+    family = "llama" if name == "llama" else "qwen2"
+    make_model(pathlib.Path(out) / name, family, pathlib.Path(tokenizer), weights)
 make_adapter(pathlib.Path(out) / "adapter-a", 11)
 make_adapter(pathlib.Path(out) / "adapter-b", 12)

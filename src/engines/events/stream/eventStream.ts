@@ -57,6 +57,11 @@ export class EventStream {
   }
 
   /** Forgets everything and begins anew on a new connection. */
+  /** Whether the engine has a replay. */
+  get canReplay(): boolean {
+    return this.#address.replay !== null;
+  }
+
   startOver(): void {
     this.#input({ kind: "startOver" });
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CachedTokens } from "#src/fleet/cachedTokens.ts";
-import type { Fleet, FleetChange } from "#src/fleet/fleet.ts";
+import { Fleet, type FleetChange } from "#src/fleet/fleet.ts";
 import { kvEventsToFleet } from "#src/fleet/precise/kvEventsToFleet.ts";
 import type { Identity } from "#src/request/identity.ts";
 import { chainRoot, tokenChain } from "#src/request/tokens/tokenChain.ts";
@@ -110,6 +110,34 @@ describe("KV events on their way into the fleet", () => {
     // Of a block of 32 half a block is of no use.
     cached.read(fleet, identity(31, 16), fleet.replicas());
     assert.deepEqual([cached.gpu[0], cached.gpu[1], cached.gpu[2]], [16, 0, 0]);
+  });
+
+  it("of smaller blocks than the pool's make the others' views be told anew, whichever is known first", () => {
+    for (const profilesFirst of [true, false]) {
+      const fleet = new Fleet();
+      fleet.applyEndpoints("list", [endpoint("a:1"), endpoint("b:1")], 0);
+      const identify = (): void => {
+        for (const id of ["a:1", "b:1"]) fleet.applyProfile(id, profile({ kvBlockTokens: null }), 0);
+      };
+      if (profilesFirst) identify();
+      const events = kvEventsToFleet(fleet);
+      for (const id of ["a:1", "b:1"]) events.live(endpoint(id), 0, COMPLETE, 1);
+      events.batch(endpoint("a:1"), 0, batch(0, stored([1], { blockTokens: 32 })), 2);
+      events.batch(endpoint("b:1"), 0, batch(0, stored([1, 2], { blockTokens: 16 })), 2);
+      if (!profilesFirst) identify();
+      assert.equal(fleet.blockTokens("m"), 16);
+      const { state } = fleet.index.view(fleet.byId("a:1")!.index);
+      assert.deepEqual(state, { state: "dropped", sinceMs: profilesFirst ? 2 : 0, why: "block_size", upToDate: true });
+      assert.ok(keysOf(fleet, "a:1").includes("block_size_mismatch"));
+
+      events.lost(endpoint("a:1"), 0, "rebuild", 3);
+      events.batch(endpoint("a:1"), 0, batch(0, stored([1], { blockTokens: 32 })), 4);
+      events.live(endpoint("a:1"), 0, COMPLETE, 5);
+      const cached = new CachedTokens();
+      cached.read(fleet, identity(33, 16), fleet.replicas());
+      assert.deepEqual([cached.gpu[0], cached.gpu[1]], [32, 32]);
+      assert.ok(!keysOf(fleet, "a:1").includes("block_size_mismatch"));
+    }
   });
 
   it("leave no trace of a replica that is removed", () => {
