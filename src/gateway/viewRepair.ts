@@ -41,7 +41,7 @@ export class ViewRepair {
     const nowMs = clock.nowMs();
     for (const replica of fleet.replicas()) {
       const { state } = fleet.index.view(replica.index);
-      const isMisfit = state.state === "dropped" && state.why === "block_size" && this.#fitsNow(replica);
+      const isMisfit = wouldFitIfToldAnew(fleet, replica);
       const isDoubted = state.state === "unsure" && MENDED_BY_TELLING.has(state.why);
       if (!isMisfit && !isDoubted) continue;
       if (nowMs - (this.#repairedMs.get(replica) ?? Number.NEGATIVE_INFINITY) < REPAIR_EVERY_MS) continue;
@@ -52,13 +52,12 @@ export class ViewRepair {
       else repeatAll(replica.endpoint);
     }
   }
+}
 
-  /** It was kept in other blocks than its pool's, which these divide. */
-  #fitsNow({ index, profile }: Replica): boolean {
-    const { fleet } = this.#tools;
-    const { engineBlockTokens } = fleet.index.view(index);
-    if (engineBlockTokens === null) return false;
-    const sizes = (profile?.models ?? []).map(({ id }) => fleet.blockTokens(id));
-    return sizes.every((size) => size === null || engineBlockTokens % size === 0);
-  }
+/** The replica's view was dropped because it was kept in larger blocks than its pool's, but the engine's can be divided. */
+export function wouldFitIfToldAnew(fleet: Fleet, { index, profile }: Replica): boolean {
+  const { state, engineBlockTokens } = fleet.index.view(index);
+  if (state.state !== "dropped" || state.why !== "block_size" || engineBlockTokens === null) return false;
+  const sizes = (profile?.models ?? []).map(({ id }) => fleet.blockTokens(id));
+  return sizes.every((size) => size === null || engineBlockTokens % size === 0);
 }

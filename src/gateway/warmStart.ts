@@ -2,6 +2,7 @@ import type { Cancel, Timers } from "#src/determinism/timers.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { RequestLog } from "#src/telemetry/requestLog.ts";
+import { wouldFitIfToldAnew } from "./viewRepair.ts";
 
 export interface WarmStartTools {
   readonly fleet: Fleet;
@@ -71,7 +72,9 @@ export class WarmStart {
     return { done: false, pending };
   }
 
-  #isPending({ id, index, endpoint, lifecycle }: Replica): boolean {
+  #isPending(replica: Replica): boolean {
+    const { id, index, endpoint, lifecycle } = replica;
+    if (wouldFitIfToldAnew(this.#tools.fleet, replica)) return true;
     if (this.#settled.has(id) || endpoint.kvEvents === null || lifecycle.state === "unreachable") return false;
     // Where one rank's stream failed and another has told nothing, the engine has none.
     return !this.#failed.has(endpoint.name) || this.#tools.fleet.index.view(index).state.state !== "absent";

@@ -86,7 +86,7 @@ describe("what engines tell of their KV blocks", () => {
       await using setup = await setUp([], { engines: [engineInput(engines[0]!)] }, 1);
       await until("the first is known", () => stateOf(setup.router, nameOf(engines[0]!)) === "live");
       assert.equal(setup.router.fleet.blockTokens(MODEL), 64);
-      const all = { engines: engines.map(engineInput), listen: { port: 0 }, admin: { port: 0 } };
+      const all: ConfigInput = { engines: engines.map(engineInput), listen: { port: 0 }, admin: { port: 0 } };
       await setup.router.reload(configFrom(all));
       await until("all are known, in the smallest blocks", () =>
         engines.every((engine) => {
