@@ -50,8 +50,8 @@ export function parseEndpoint(input: unknown): EngineEndpoint {
     apiKey: given.apiKey ?? null,
     dataParallelRanks: given.dataParallelRanks ?? null,
     prior: given.prior ?? null,
-    ...(given.maxRunningRequests == null ? {} : { maxRunningRequests: given.maxRunningRequests }),
-    ...(given.kvCapacityTokens == null ? {} : { kvCapacityTokens: given.kvCapacityTokens }),
+    ...(typeof given.maxRunningRequests !== "number" ? {} : { maxRunningRequests: given.maxRunningRequests }),
+    ...(typeof given.kvCapacityTokens !== "number" ? {} : { kvCapacityTokens: given.kvCapacityTokens }),
     ...(given.kvEvents === undefined ? {} : { kvEvents: given.kvEvents && toKvEventEndpoints(given.kvEvents) }),
   };
 }
