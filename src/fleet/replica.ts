@@ -28,6 +28,12 @@ export const ASSUMED_LIMITS: ReplicaLimits = {
   basis: "assumed",
 };
 
+/**
+ * Share of the slots that must be free for a request of many sequences, such as a list of prompts. What does not fit
+ * waits in the engine; to wait here until all fit would hold up everybody behind it, and in a busy fleet for ever.
+ */
+const SLOTS_FOR_MANY = 1 / 8;
+
 /** `host:port`, or `host:port#rank` for one of several data-parallel ranks. */
 export function replicaId(endpointName: string, rank: number | null): string {
   return rank === null ? endpointName : `${endpointName}#${rank}`;
@@ -109,12 +115,13 @@ export class Replica {
     };
   }
 
-  /** Whether a batch slot is free for `sequences` more, and the engine has not asked to be left alone. */
+  /** Whether batch slots are free for `sequences` more, and the engine has not asked to be left alone. */
   hasRoom(sequences: number, nowMs: number): boolean {
     if (this.health.held(nowMs)) return false;
     const taken = this.load.slotsTaken(nowMs);
-    // A request of more sequences than there are slots must still run somewhere: alone.
     if (taken === 0) return true;
-    return taken + sequences <= this.#limits.maxRunningRequests && this.load.requests < this.health.window;
+    const { maxRunningRequests } = this.#limits;
+    const needed = Math.min(sequences, Math.max(1, Math.floor(maxRunningRequests * SLOTS_FOR_MANY)));
+    return taken + needed <= maxRunningRequests && this.load.requests < this.health.window;
   }
 }

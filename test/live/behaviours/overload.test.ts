@@ -107,6 +107,25 @@ describe("overload", { concurrency: true }, () => {
       );
     });
 
+    it("are not needed all at once by a list of prompts, which so holds up nobody", async () => {
+      const held: Received[] = [];
+      await using worker = await Worker.start((request) => {
+        if (asked(request)["user"] === "long") held.push(request);
+        else request.socket.write(answer());
+      });
+      const engines = [{ url: worker.url, maxRunningRequests: 16 }];
+      await using setup = await setUp([], { engines }, 1);
+      const long = [1, 2, 3].map(() => new Client(setup.url, chatBytes({ user: "long" })));
+      await until("three run", () => held.length === 3);
+      const prompts = Array.from({ length: 50 }, (_, at) => `prompt ${at}`);
+      const list = JSON.stringify({ model: MODEL, prompt: prompts, max_tokens: 1 });
+      const batch = new Client(setup.url, post(list, "", "/v1/completions"));
+      const small = Array.from({ length: 10 }, () => new Client(setup.url, chatBytes()));
+      await until("all of these are answered", () => [batch, ...small].every(({ status }) => status === 200));
+      assert.equal(held.length, 3);
+      for (const client of [...long, batch, ...small]) client.leave();
+    });
+
     for (const retryAfter of ["", "Retry-After: 1\r\n"]) {
       it(`that only the engine knows of (503${retryAfter === "" ? "" : ", Retry-After"}) queue as well`, async () => {
         let running = 0;

@@ -101,10 +101,11 @@ describe("the load of a replica", () => {
     const { fleet, clock, replica } = readyFleet(["a:1"]);
     const a = replica("a:1");
     fleet.applyMetrics(a, metrics({ maxRunningRequests: 4, runningRequests: 2, waitingRequests: 0 }), clock.nowMs());
-    assert.equal(a.hasRoom(2, clock.nowMs()), true);
-    assert.equal(a.hasRoom(3, clock.nowMs()), false);
     fleet.ledger.reserve(request(), a, 0, 10, clock.nowMs());
-    assert.equal(a.hasRoom(2, clock.nowMs()), false);
+    assert.equal(a.hasRoom(1, clock.nowMs()), true);
+    const second = fleet.ledger.reserve(request(), a, 0, 10, clock.nowMs());
+    assert.equal(a.hasRoom(1, clock.nowMs()), false);
+    fleet.ledger.release(second, clock.nowMs());
     assert.equal(a.hasRoom(1, clock.nowMs()), true);
     a.health.busy({ retryAfterMs: 1000, others: 1, boundMs: clock.nowMs() }, clock.nowMs());
     assert.equal(a.hasRoom(1, clock.nowMs()), false);
@@ -114,10 +115,17 @@ describe("the load of a replica", () => {
     assert.equal(a.hasRoom(1, clock.nowMs()), true);
   });
 
-  it("lets a request of more sequences than there are slots run alone", () => {
-    const { fleet, clock, replica } = readyFleet(["a:1"], {}, { maxRunningRequests: 4 });
-    assert.equal(replica("a:1").hasRoom(8, clock.nowMs()), true);
-    fleet.ledger.reserve(request(), replica("a:1"), 0, 10, clock.nowMs());
-    assert.equal(replica("a:1").hasRoom(8, clock.nowMs()), false);
+  it("lets a request of many sequences in where an eighth of the slots is free, or none is taken", () => {
+    const { fleet, clock, replica } = readyFleet(["a:1"], {}, { maxRunningRequests: 16 });
+    const roomFor = (sequences: number): boolean => replica("a:1").hasRoom(sequences, clock.nowMs());
+    const take = (sequences: number): unknown =>
+      fleet.ledger.reserve(request({ sequences }), replica("a:1"), 0, 10, clock.nowMs());
+    assert.equal(roomFor(500), true);
+    take(14);
+    assert.deepEqual([roomFor(1), roomFor(2), roomFor(3), roomFor(500)], [true, true, true, true]);
+    take(1);
+    assert.deepEqual([roomFor(1), roomFor(2), roomFor(500)], [true, false, false]);
+    take(500);
+    assert.equal(roomFor(1), false);
   });
 });

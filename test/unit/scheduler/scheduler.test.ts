@@ -74,13 +74,13 @@ describe("when every slot is taken", () => {
   });
 
   test("a request for many sequences is not overtaken by smaller ones for ever", () => {
-    const { scheduler } = made(readyFleet(1, 4));
-    const running = [0, 1, 2, 3].map(() => submit(scheduler, 0));
-    const wide = submit(scheduler, 1, { sequences: 4 });
+    const { scheduler } = made(readyFleet(1, 16));
+    const running = Array.from({ length: 16 }, () => submit(scheduler, 0));
+    const wide = submit(scheduler, 1, { sequences: 30 });
     const narrow = submit(scheduler, 2);
-    for (const one of running.slice(0, 3)) scheduler.finish(one.placement!, answered(), 3);
+    scheduler.finish(running[0]!.placement!, answered(), 3);
     assert.equal(narrow.results.length, 0);
-    scheduler.finish(running[3]!.placement!, answered(), 4);
+    scheduler.finish(running[1]!.placement!, answered(), 4);
     assert.ok(wide.placement);
     scheduler.finish(wide.placement, answered(), 5);
     assert.ok(narrow.placement);
