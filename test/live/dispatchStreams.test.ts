@@ -218,7 +218,7 @@ describe("a slow client", () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 64000000\r\n\r\n`);
         socket.write(Buffer.alloc(64_000_000));
       },
-      { limits: { idleMs: 100 } },
+      { limits: { idleMs: 1_000 } },
     );
     const client = connect({ port: rig.port, host: "127.0.0.1" });
     client.on("error", () => {});

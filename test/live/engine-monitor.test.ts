@@ -175,7 +175,7 @@ describe("the engine monitor over HTTP", () => {
       () => log.healths.get("stuck") === "silent" && log.healths.get("trickling") === "silent",
       "both silent",
     );
-    for (let i = 0; i < 4; i++) assert.ok(log.count("metrics", `e${i}`) >= 3, `e${i}`);
+    for (let i = 0; i < 4; i++) await until(() => log.count("metrics", `e${i}`) >= 3, `e${i}`);
     await until(() => stuck.connections() > 0, "asked");
     assert.equal(log.count("identified", "stuck"), 0);
   });
