@@ -2,7 +2,6 @@ import type { Fleet } from "#src/fleet/fleet.ts";
 import type { AttemptOutcome, Usage } from "./outcome.ts";
 import type { Placement } from "./placement.ts";
 import { PriorityQueue } from "./priorityQueue.ts";
-import type { Queued } from "./priorityQueue.ts";
 import { StepWatch } from "./stepWatch.ts";
 
 /** Where more than this share of a time to first token was spent behind others, it says more of them than of the prompt. */
@@ -18,8 +17,6 @@ export class Feedback {
   readonly #steps = new StepWatch();
   /** Answers in one piece show no first token; they are taken to decode once their prompt should be computed. */
   readonly #presumed = new PriorityQueue<Placement>();
-  readonly #presumedBy = new WeakMap<Placement, Queued<Placement>>();
-  readonly #promptsWhenPlaced = new WeakMap<Placement, number>();
   #sequence = 0;
 
   constructor(fleet: Fleet) {
@@ -30,9 +27,9 @@ export class Feedback {
     const { replica, reservation, loadAtBinding } = placement;
     this.#steps.placed(replica);
     if (placement.streamed) return;
-    this.#promptsWhenPlaced.set(placement, this.#steps.prompts(replica));
+    placement.promptsBefore = this.#steps.prompts(replica);
     const dueMs = placement.boundMs + loadAtBinding.queueMs + reservation.prefillMs;
-    this.#presumedBy.set(placement, this.#presumed.push(placement, dueMs, this.#sequence++));
+    placement.presumed = this.#presumed.push(placement, dueMs, this.#sequence++);
   }
 
   /** Brings the ledger up to date with first tokens that nobody sees. To be called before load is looked at. */
@@ -130,7 +127,7 @@ export class Feedback {
       this.#observePrefill(placement, elapsedMs);
       return;
     }
-    const alone = this.#promptsWhenPlaced.get(placement) === this.#steps.prompts(replica);
+    const alone = placement.promptsBefore === this.#steps.prompts(replica);
     const steps = (usage.outputTokens ?? 0) / reservation.sequences - 1;
     if (!alone || loadAtBinding.queueMs > 0 || steps < MIN_STEPS_IN_ONE_PIECE) return;
     const stepMs = (elapsedMs - reservation.prefillMs) / steps;
@@ -167,7 +164,8 @@ export class Feedback {
   }
 
   #dropPresumed(placement: Placement): void {
-    const queued = this.#presumedBy.get(placement);
-    if (queued !== undefined) this.#presumed.remove(queued);
+    if (placement.presumed === null) return;
+    this.#presumed.remove(placement.presumed);
+    placement.presumed = null;
   }
 }

@@ -3,6 +3,7 @@ import type { Replica } from "#src/fleet/replica.ts";
 import type { Reservation } from "#src/fleet/reservation.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Decision } from "#src/routing/decision.ts";
+import type { Queued } from "./priorityQueue.ts";
 import type { StepWindow } from "./stepWatch.ts";
 
 /** What was true on the replica when the placement was made; what is learned from its times depends on it. */
@@ -36,6 +37,14 @@ export class Placement {
   /** The open observation of step times. */
   stepWindow: StepWindow | null = null;
   finished = false;
+  /** Its place among those whose first token will be presumed. */
+  presumed: Queued<Placement> | null = null;
+  /** Prompts placed on the replica up to this one. */
+  promptsBefore = 0;
+  /** Its place among the live ones; -1: it has ended. */
+  liveAt = -1;
+  /** Told when the replica is lost before a token was seen. */
+  onLost: (() => void) | null = null;
 
   constructor(made: {
     request: RouteRequest;
