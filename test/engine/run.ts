@@ -51,7 +51,7 @@ async function runTests(environment: Record<string, string>): Promise<number> {
   const files = [...only];
   if (only.length === 0) for await (const file of glob(join(import.meta.dirname, "*.test.ts"))) files.push(file);
   files.sort();
-  const flags = ["--test", "--test-concurrency=1", "--test-timeout=600000"];
+  const flags = ["--test", "--test-concurrency=1", "--test-timeout=1800000"];
   const child = spawn(process.execPath, [...flags, ...files], {
     stdio: "inherit",
     env: { ...process.env, ...environment },
