@@ -7,7 +7,7 @@ import { mean } from "#src/simulator/report/distribution.ts";
 import { run } from "#src/simulator/run.ts";
 import { exponential } from "#src/simulator/workload/draws.ts";
 import { arrival, engines, fixed, router, settings } from "../unit/simulator/harness.ts";
-import { MODEL, setUp } from "./gatewaySetup.ts";
+import { MODEL, setUp } from "../live/gatewaySetup.ts";
 
 const TIMES: StepTimes = {
   prefillBaseMs: 5,
