@@ -28,4 +28,12 @@ describe("a router that starts after its engines", () => {
       assert.equal(answer.usage.prompt_tokens_details.cached_tokens, 32 * blocks);
     }
   });
+
+  it("finds their events by asking them, where nobody has said where they are", async () => {
+    await using setup = await setUp(engines, { engines: engines.map(({ url }) => url) });
+    const ids = new TokenPrompts(11).ids(400);
+    await complete(engines[1]!.url, ids);
+    await using truth = await Truth.of(engines[1]!);
+    await assertEqual(setup.router, [truth], [{ ids, kind: {} }]);
+  });
 });
