@@ -3,32 +3,32 @@ import { HolderSets, NOBODY } from "./holderSets.ts";
 import { ON_GPU } from "./blockIndex.ts";
 
 const FIRST_BLOCKS = 1024;
-/** Words of a block's record: low half of its hash, high half, next of its bucket, its holders. */
+/** Words of a block's record: low half of its hash, high half, next of its bucket or of the free list, its holders. */
 const RECORD = 4;
 const LOW = 0;
 const HIGH = 1;
 const CHAIN = 2;
 const HOLDERS = 3;
-/** What a free record has for holders. It is linked with its neighbours in the free list both ways. */
-const FREE = 0xffff_ffff;
-const BEFORE = LOW;
-const AFTER = CHAIN;
+/** Blocks that are read ahead at a time: as many cache misses as a core has under way at once. */
+export const READ_AHEAD = 16;
 
 /**
  * The blocks that anybody holds: 64-bit hash → small id (from 1; 0 means none), and for each the set of its holders.
  * Hashes are kept as two 32-bit halves, so that no BigInt is made on a look-up. Typed arrays that grow up to
- * `maxBlocks`. A block that is entered after its parent gets the next id where it can, which look-ups make use of.
+ * `maxBlocks`. Blocks entered one after another mostly have ids one after another, which look-ups make use of.
  */
 export class BlockTable {
   readonly #maxBlocks: number;
   readonly sets = new HolderSets();
-  /** One more than there can be blocks, so that a run's end reads nothing. */
+  /** One more than there can be blocks, so that a guess or a run that goes one too far reads nothing. */
   #records = new Uint32Array((FIRST_BLOCKS + 2) * RECORD);
   #buckets = new Uint32Array(bucketsFor(FIRST_BLOCKS));
   #free = 0;
   #used = 0;
   #size = 0;
   #slower = 0;
+  /** Of no meaning: what is read and not used, compilers leave out. */
+  wasRead = 0;
 
   constructor(maxBlocks: number) {
     this.#maxBlocks = maxBlocks;
@@ -51,9 +51,8 @@ export class BlockTable {
   find(low: number, high: number, guess = 0): number {
     const records = this.#records;
     let at = guess * RECORD;
-    if (guess > 0 && guess <= this.#used && records[at + LOW] === low && records[at + HIGH] === high) {
-      if (records[at + HOLDERS] !== FREE) return guess;
-    }
+    if (guess !== 0 && records[at + LOW] === low && records[at + HIGH] === high && records[at + HOLDERS] !== NOBODY)
+      return guess;
     let block = this.#buckets[this.#bucket(low, high)]!;
     while (block !== 0) {
       at = block * RECORD;
@@ -61,6 +60,19 @@ export class BlockTable {
       block = records[at + CHAIN]!;
     }
     return block;
+  }
+
+  /**
+   * Reads what the look-ups of the next READ_AHEAD hashes will read, as far as `until`: so their cache misses overlap
+   * instead of coming one after another.
+   */
+  readAhead(halves: Uint32Array, from: number, until: number): void {
+    const records = this.#records;
+    const end = 2 * Math.min(until, from + READ_AHEAD);
+    let sum = 0;
+    for (let half = 2 * from; half < end; half += 2)
+      sum ^= records[this.#buckets[this.#bucket(halves[half]!, halves[half + 1]!)]! * RECORD]!;
+    this.wasRead = sum;
   }
 
   /** How many of the hashes from the one at `from` on are, with these holders, those of the blocks from `block` on. */
@@ -80,15 +92,11 @@ export class BlockTable {
     return half / 2 - from;
   }
 
-  /**
-   * Blocks that nobody holds yet must get their holders before anything else is done.
-   *
-   * @param guess a block that it may well be, or a record that it is to have if that is free
-   */
+  /** Blocks that nobody holds yet must get their holders before anything else is done. */
   findOrAdd(low: number, high: number, guess = 0): number {
     const known = this.find(low, high, guess);
     if (known !== 0) return known;
-    const block = this.#take(guess);
+    const block = this.#take();
     const records = this.#records;
     const at = block * RECORD;
     const bucket = this.#bucket(low, high);
@@ -139,24 +147,14 @@ export class BlockTable {
     return (low ^ high) & (this.#buckets.length - 1);
   }
 
-  #take(wanted: number): number {
+  #take(): number {
     if (this.#free !== 0) {
-      const isFree = wanted > 0 && wanted <= this.#used && this.#records[wanted * RECORD + HOLDERS] === FREE;
-      const block = isFree ? wanted : this.#free;
-      this.#unlinkFree(block);
+      const block = this.#free;
+      this.#free = this.#records[block * RECORD + CHAIN]!;
       return block;
     }
     if ((this.#used + 2) * RECORD >= this.#records.length) this.#grow();
     return ++this.#used;
-  }
-
-  #unlinkFree(block: number): void {
-    const records = this.#records;
-    const before = records[block * RECORD + BEFORE]!;
-    const after = records[block * RECORD + AFTER]!;
-    if (before === 0) this.#free = after;
-    else records[before * RECORD + AFTER] = after;
-    if (after !== 0) records[after * RECORD + BEFORE] = before;
   }
 
   #remove(block: number): void {
@@ -167,10 +165,7 @@ export class BlockTable {
     for (let each = this.#buckets[bucket]!; each !== block; each = records[each * RECORD + CHAIN]!) before = each;
     if (before === 0) this.#buckets[bucket] = records[at + CHAIN]!;
     else records[before * RECORD + CHAIN] = records[at + CHAIN]!;
-    records[at + HOLDERS] = FREE;
-    records[at + BEFORE] = 0;
-    records[at + AFTER] = this.#free;
-    if (this.#free !== 0) records[this.#free * RECORD + BEFORE] = block;
+    records[at + CHAIN] = this.#free;
     this.#free = block;
     this.#size--;
   }

@@ -1,5 +1,5 @@
 import type { HeldBlocks } from "./blockIndex.ts";
-import type { BlockTable } from "./blockTable.ts";
+import { READ_AHEAD, type BlockTable } from "./blockTable.ts";
 import { NOBODY } from "./holderSets.ts";
 
 /** Bits by replica index. */
@@ -39,6 +39,7 @@ export class PrefixWalk {
     const slower = table.hasSlowerTiers;
     let holders = NOBODY;
     let length = 0;
+    let readUntil = 0;
     while (length < hashes.length) {
       const block = table.find(halves[2 * length]!, halves[2 * length + 1]!);
       if (block === 0) break;
@@ -46,7 +47,13 @@ export class PrefixWalk {
       if (now !== holders && !this.#pass(table, now, length, slower, out)) return;
       holders = now;
       // Chains mostly lie one block after another, and their holders change where they branch.
-      length += table.runLength(block, holders, halves, length);
+      const run = table.runLength(block, holders, halves, length);
+      length += run;
+      // Where runs are short, each begins with a look-up.
+      if (run < READ_AHEAD && length >= readUntil) {
+        table.readAhead(halves, length, hashes.length);
+        readUntil = length + READ_AHEAD;
+      }
     }
     this.#end(length, slower, out);
   }

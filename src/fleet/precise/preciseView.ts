@@ -1,4 +1,5 @@
 import type { KvEvent, KvEventBatch, KvMoved, KvRemoved, KvStored, KvTier } from "#src/engines/events/kvEvent.ts";
+import { READ_AHEAD } from "../blockTable.ts";
 import { DISK, GPU, HOST, TIERS, type TierIndex } from "./handleTable.ts";
 import { ChainRoots, StoredHashes } from "./storedHashes.ts";
 import { ToldBlocks, type ToldSurroundings } from "./toldBlocks.ts";
@@ -267,7 +268,9 @@ export class PreciseView {
     hashes.readEngine(event.engineHashes);
     const { engineHalves, ownHalves } = hashes;
     const step = 2 * told.blocksEach;
+    const ownBlocks = event.engineHashes.length * told.blocksEach;
     for (let at = 0; at < event.engineHashes.length; at++) {
+      if (at % READ_AHEAD === 0) this.#around.blocks.readAhead(ownHalves, at * told.blocksEach, ownBlocks);
       const low = engineHalves[2 * at]!;
       const high = engineHalves[2 * at + 1]!;
       const slot = told.find(low, high);
