@@ -23,7 +23,7 @@ if (major >= 24) {
     );
     process.exit(1);
   }
-  handOver(spawn(bundled, [join(root, "src/cli/main.ts"), ...process.argv.slice(2)], { stdio: "inherit" }));
+  handOver(spawn(bundled, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" }));
 }
 
 /** This process stands for `child`: signals go through, and it ends as the child ends. */
