@@ -21,9 +21,12 @@ export function readMessagesRequest(body: Dict, settings: MessagesSettings): Cha
   refuseClientTemplate(body);
   const given = (listOf(body, "messages") ?? []).map((message) => asDict(message, "a message"));
   const messages: Dict[] = [];
-  const system = systemText(body.get("system") ?? null);
-  const inline = settings.mergesSystemMessages ? given.filter((message) => message.get("role") === "system") : [];
-  const texts = [...system, ...inline.flatMap((message) => systemText(message.get("content") ?? null))];
+  const system = body.get("system") ?? null;
+  const texts = typeof system === "string" ? [system].filter((text) => text !== "") : systemText(system);
+  if (settings.mergesSystemMessages) {
+    for (const message of given)
+      if (message.get("role") === "system") texts.push(...systemText(message.get("content") ?? null));
+  }
   if (texts.length > 0)
     messages.push(
       dictOf([
@@ -41,6 +44,7 @@ export function readMessagesRequest(body: Dict, settings: MessagesSettings): Cha
   };
 }
 
+/** The texts of a system message, without the header by which some clients are billed. */
 function systemText(content: Value): string[] {
   if (content === null) return [];
   const blocks =
