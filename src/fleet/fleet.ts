@@ -17,7 +17,7 @@ import { ModelDirectory } from "./modelDirectory.ts";
 import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
 import { CachePrediction } from "./cachePrediction.ts";
-import { fittingBlockTokens, misfits, poolBlockTokens } from "./precise/poolBlocks.ts";
+import { PoolBlocks } from "./precise/poolBlocks.ts";
 import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import { PrefixIndex } from "./prefixIndex.ts";
 import type { PrefixIndexOptions } from "./prefixIndex.ts";
@@ -58,6 +58,7 @@ export class Fleet {
   readonly #sources = new EndpointSources();
   readonly #byEndpoint = new Map<string, readonly Replica[]>();
   readonly #upkeep: Upkeep;
+  readonly #poolBlocks = new PoolBlocks(this);
   readonly #listeners = new Set<(change: FleetChange) => void>();
   readonly #freeIndices: number[] = [];
   #indexBound = 0;
@@ -69,9 +70,10 @@ export class Fleet {
 
   constructor(options: FleetOptions = {}) {
     this.ledger = new Ledger(options.maxReservations);
-    this.index = new PrefixIndex(options.index, (index, blockTokens, nowMs) =>
-      this.#fittingBlockTokens(index, blockTokens, nowMs),
-    );
+    this.index = new PrefixIndex(options.index, (index, blockTokens, nowMs) => {
+      const replica = this.#byIndex[index];
+      return replica === undefined ? blockTokens : this.#poolBlocks.fitting(replica, blockTokens, nowMs);
+    });
     this.#lifecycleLimits = { ...LIFECYCLE_LIMITS, ...options.lifecycle };
     this.#maxReplicas = options.maxReplicas ?? 1024;
     this.#upkeep = new Upkeep(options.metricsStaleMs ?? 15_000);
@@ -112,7 +114,7 @@ export class Fleet {
 
   /** Of the blocks by which prompts to this model are hashed; null: none of its engines has told its own yet. */
   blockTokens(model: string): number | null {
-    return poolBlockTokens(this.pool(model), this.index);
+    return this.#poolBlocks.of(this.pool(model));
   }
 
   /** Of the blocks that the replica's engine shares between prompts: as its events tell, else as its limits say. */
@@ -156,10 +158,7 @@ export class Fleet {
       this.#refreshLimits(replica, nowMs);
     }
     this.#directory = new ModelDirectory(this.#replicas);
-    for (const pool of this.ofEndpoint(endpointName).flatMap((replica) => this.#poolsOf(replica))) {
-      const blockTokens = poolBlockTokens(pool, this.index);
-      if (blockTokens !== null) this.#dropMisfits(pool, blockTokens, null, nowMs);
-    }
+    this.#poolBlocks.joined(this.ofEndpoint(endpointName), nowMs);
     for (const replica of this.ofEndpoint(endpointName)) this.#tell({ kind: "models", replica });
   }
 
@@ -294,28 +293,6 @@ export class Fleet {
     this.#replicas = [...this.#byEndpoint.values()].flat();
     this.#byId = new Map(this.#replicas.map((replica) => [replica.id, replica]));
     this.#directory = new ModelDirectory(this.#replicas);
-  }
-
-  #fittingBlockTokens(replicaIndex: number, engineBlockTokens: number, nowMs: number): number | null {
-    const replica = this.#byIndex[replicaIndex];
-    if (replica === undefined) return engineBlockTokens;
-    const pools = this.#poolsOf(replica);
-    const own = fittingBlockTokens(replica, engineBlockTokens, pools, this.index);
-    if (own !== null) this.#dropMisfits(pools.flat(), own, replica, nowMs);
-    return own;
-  }
-
-  #poolsOf(replica: Replica): (readonly Replica[])[] {
-    return (replica.profile?.models ?? []).map(({ id }) => this.pool(id));
-  }
-
-  /** Views that were told before it was known what they share a pool with. */
-  #dropMisfits(pool: readonly Replica[], blockTokens: number, exceptOf: Replica | null, nowMs: number): void {
-    for (const replica of misfits(pool, this.index, blockTokens)) {
-      if (replica === exceptOf) continue;
-      this.index.view(replica.index).drop("block_size", nowMs);
-      this.viewChanged(replica, nowMs);
-    }
   }
 
   #refreshLimits(replica: Replica, nowMs: number): void {

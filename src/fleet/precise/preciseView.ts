@@ -1,61 +1,31 @@
-import type { KvEvent, KvEventBatch, KvMoved, KvRemoved, KvStored, KvTier } from "#src/engines/events/kvEvent.ts";
-import { READ_AHEAD } from "../blockTable.ts";
-import { DISK, GPU, HOST, TIERS, type TierIndex } from "./handleTable.ts";
-import { ChainRoots, StoredHashes } from "./storedHashes.ts";
-import { ToldBlocks, type ToldSurroundings } from "./toldBlocks.ts";
+import type { KvEventBatch } from "#src/engines/events/kvEvent.ts";
+import { ToldEvents, type EventCounts, type EventSurroundings } from "./toldEvents.ts";
 import { transition, type Doubt, type DropReason, type ViewInput, type ViewState } from "./viewState.ts";
 
 /** The index around a view. */
-export interface ViewSurroundings extends ToldSurroundings {
-  readonly modelled: ToldSurroundings["modelled"] & {
+export interface ViewSurroundings extends EventSurroundings {
+  readonly modelled: EventSurroundings["modelled"] & {
     supersede(replicaIndex: number): void;
     clear(replicaIndex: number): void;
   };
-  /** Whether there is room for so many more (block, replica) pairs. To make it, the fullest view may be dropped. */
-  hasRoom(holders: number, nowMs: number): boolean;
-  /**
-   * Tokens of an own block where the engine's have so many: a divisor of them, the same for all replicas of a pool.
-   * Null: there is none.
-   */
-  ownBlockTokens(replicaIndex: number, engineBlockTokens: number, nowMs: number): number | null;
 }
 
-/** Since the view began. Blocks are the engine's. */
-export interface ViewCounts {
+/** Since the view began. */
+export interface ViewCounts extends EventCounts {
   batches: number;
-  storedBlocks: number;
-  removedBlocks: number;
-  /** Of cache groups whose blocks say nothing about whole prefixes. */
-  skippedBlocks: number;
-  /** Named by hashes only, and the hashes are not known. */
-  unplacedBlocks: number;
-  /** Stored after a block that is not there. */
-  orphanedBlocks: number;
-  unknownRemovals: number;
-  /** Of an engine process that is gone, or while the view was given up. */
+  /** Told twice, or of an engine process that is gone, or while the view was given up. */
   voidBatches: number;
 }
 
 /** An engine that restarted tells of it by its events and by its metrics, in either order, within this time. */
 const SAME_RESTART_MS = 30_000;
-const TIER_OF: Readonly<Record<KvTier, TierIndex>> = { gpu: GPU, host: HOST, disk: DISK, remote: DISK };
 
-const hashes = new StoredHashes();
-
-/**
- * What one replica's engine tells of its KV blocks, kept in the shared block table. The engine's hashes are only
- * handles: they lead from an event to own blocks, which are hashed from the event's token ids as prompts are.
- */
+/** What one replica's engine tells of its KV blocks, kept in the shared block table, and what it is worth. */
 export class PreciseView {
   readonly #replica: number;
   readonly #around: ViewSurroundings;
+  readonly #events: ToldEvents;
   #state: ViewState = { state: "absent" };
-  #told: ToldBlocks | null = null;
-  #roots = new ChainRoots(0);
-  #ownBlockTokens = 0;
-  #engineBlockTokens = 0;
-  /** The cache group that is followed: the first one of full attention. */
-  #group: number | null = null;
   #restartedMs = Number.NEGATIVE_INFINITY;
   /** The last batch that was applied since what was told last became void. */
   #seq: number | null = null;
@@ -74,6 +44,10 @@ export class PreciseView {
   constructor(replicaIndex: number, around: ViewSurroundings) {
     this.#replica = replicaIndex;
     this.#around = around;
+    this.#events = new ToldEvents(replicaIndex, around, this.counts, {
+      doubt: (why, nowMs) => this.#doubt(why, nowMs),
+      drop: (why, nowMs) => this.drop(why, nowMs),
+    });
   }
 
   get state(): ViewState {
@@ -82,26 +56,26 @@ export class PreciseView {
 
   /** (block, replica) pairs that this view accounts for. */
   get holders(): number {
-    return this.#told?.holders ?? 0;
+    return this.#events.holders;
   }
 
   get bytes(): number {
-    return this.#told?.bytes ?? 0;
+    return this.#events.bytes;
   }
 
   /** Tokens in GPU memory that the view knows of. */
   get gpuTokens(): number {
-    return (this.#told?.gpuBlocks ?? 0) * this.#ownBlockTokens;
+    return this.#events.gpuTokens;
   }
 
   /** Of the engine's blocks, as its events say; null: none told yet. */
   get engineBlockTokens(): number | null {
-    return this.#engineBlockTokens === 0 ? null : this.#engineBlockTokens;
+    return this.#events.engineBlockTokens;
   }
 
   /** Of the blocks that prompts are hashed by; null: nothing told yet. */
   get ownBlockTokens(): number | null {
-    return this.#ownBlockTokens === 0 ? null : this.#ownBlockTokens;
+    return this.#events.ownBlockTokens;
   }
 
   /** Why its events do not come; null: they come, as far as is known. */
@@ -125,14 +99,17 @@ export class PreciseView {
     if (this.#state.state === "absent") this.#input({ kind: "told" }, nowMs);
     if (batch.seq === 0) this.#input({ kind: "whole" }, nowMs);
     this.counts.batches++;
-    for (const event of batch.events) this.#event(event, nowMs);
+    for (const event of batch.events) {
+      if (event.kind === "cleared") this.#cleared(nowMs);
+      else if (this.#state.state !== "dropped") this.#events.apply(event, nowMs);
+    }
     if (batch.unreadableEvents > 0) this.#doubt("unreadable", nowMs);
     if (this.#state.state === "dropped") this.counts.voidBatches++;
   }
 
   /** What was told is void. It stays known as well as own traffic would have it. */
   lost(gap: boolean, nowMs: number): void {
-    this.#letGo("model");
+    this.#events.letGo("model");
     this.#seq = null;
     this.#input({ kind: "void", gap }, nowMs);
   }
@@ -141,7 +118,7 @@ export class PreciseView {
   restarted(nowMs: number): void {
     this.#restartedMs = nowMs;
     this.#around.modelled.clear(this.#replica);
-    this.#letGo("forget");
+    this.#events.letGo("forget");
     this.#seq = null;
     this.#input({ kind: "void", gap: false }, nowMs);
   }
@@ -151,7 +128,7 @@ export class PreciseView {
     const isKnown = nowMs - this.#restartedMs <= SAME_RESTART_MS;
     this.#restartedMs = Number.NEGATIVE_INFINITY;
     if (isKnown) return;
-    this.#letGo("forget");
+    this.#events.letGo("forget");
     this.#seq = null;
     this.#input({ kind: "engine_restarted" }, nowMs);
   }
@@ -167,15 +144,14 @@ export class PreciseView {
   }
 
   drop(why: DropReason, nowMs: number): void {
-    this.#letGo("forget");
-    // What comes next is kept in the pool's blocks as they are then.
-    if (why === "block_size") this.#ownBlockTokens = 0;
+    this.#events.letGo("forget");
+    if (why === "block_size") this.#events.forgetBlockSize();
     this.#input({ kind: "drop", why }, nowMs);
   }
 
   /** The replica is no more. */
   forget(): void {
-    this.#letGo("forget");
+    this.#events.letGo("forget");
   }
 
   #input(input: ViewInput, nowMs: number): void {
@@ -188,192 +164,10 @@ export class PreciseView {
     this.#input({ kind: "doubt", why }, nowMs);
   }
 
-  #letGo(to: "forget" | "model"): void {
-    this.#told?.letGo(to);
-    this.#told = null;
-    this.#group = null;
-  }
-
-  #event(event: KvEvent, nowMs: number): void {
-    if (event.kind === "cleared") this.#cleared(nowMs);
-    else if (this.#state.state === "dropped") return;
-    else if (event.kind === "stored") this.#stored(event, nowMs);
-    else if (event.kind === "removed") this.#removed(event, nowMs);
-    else this.#moved(event, nowMs);
-  }
-
   #cleared(nowMs: number): void {
     // While the past is told, a clear in it says nothing of what was placed since.
     if (this.#state.state !== "rebuilding") this.#around.modelled.clear(this.#replica);
-    this.#letGo("forget");
+    this.#events.letGo("forget");
     this.#input({ kind: "whole" }, nowMs);
   }
-
-  #stored(event: KvStored, nowMs: number): void {
-    const { engineHashes, blockTokens } = event;
-    if (!event.fullAttention || (this.#group ?? event.group) !== event.group) {
-      this.counts.skippedBlocks += engineHashes.length;
-      return;
-    }
-    this.#group = event.group;
-    this.counts.storedBlocks += engineHashes.length;
-    const tier = TIER_OF[event.tier];
-    if (blockTokens === 0) {
-      this.#storedByName(engineHashes, tier, nowMs);
-      return;
-    }
-    const told = this.#blocksOf(blockTokens, nowMs);
-    if (told === null) {
-      this.drop("block_size", nowMs);
-      return;
-    }
-    const parent =
-      event.parent === null ? this.#roots.of(event.loraName, event.salt) : this.#ownHash(event.parent, told);
-    if (parent === null) {
-      this.#storedAfterUnknown(event, told, tier, nowMs);
-      return;
-    }
-    this.#enter(event, parent, told, tier, nowMs);
-  }
-
-  /** Blocks whose parent is gone can be placed if they are on another tier already, and so can those after them. */
-  #storedAfterUnknown(event: KvStored, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
-    const { engineHashes, tokenIds, blockTokens, blockKeys } = event;
-    hashes.readEngine(engineHashes);
-    let known = 0;
-    for (; known < engineHashes.length; known++) {
-      const slot = findHandle(told, known);
-      if (slot < 0) break;
-      this.#addCopy(told, slot, tier, nowMs);
-    }
-    if (known === engineHashes.length) return;
-    const parent = known === 0 ? null : this.#ownHash(engineHashes[known - 1]!, told);
-    if (parent === null) {
-      this.counts.orphanedBlocks += engineHashes.length;
-      this.#doubt("parent_unknown", nowMs);
-      return;
-    }
-    const rest: KvStored = {
-      ...event,
-      engineHashes: engineHashes.subarray(known),
-      tokenIds: tokenIds.subarray(known * blockTokens),
-      blockKeys: blockKeys?.slice(known) ?? null,
-    };
-    this.#enter(rest, parent, told, tier, nowMs);
-  }
-
-  /** @param parent own hash of the block before the event's first one */
-  #enter(event: KvStored, parent: bigint, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
-    hashes.hash(event, parent, this.#ownBlockTokens);
-    hashes.readEngine(event.engineHashes);
-    const { engineHalves, ownHalves } = hashes;
-    const step = 2 * told.blocksEach;
-    const ownBlocks = event.engineHashes.length * told.blocksEach;
-    for (let at = 0; at < event.engineHashes.length; at++) {
-      if (at % READ_AHEAD === 0) this.#around.blocks.readAhead(ownHalves, at * told.blocksEach, ownBlocks);
-      const low = engineHalves[2 * at]!;
-      const high = engineHalves[2 * at + 1]!;
-      const slot = told.find(low, high);
-      if (slot >= 0 && this.#isBlock(told.lastBlock(slot), (at + 1) * step - 2)) {
-        this.#addCopy(told, slot, tier, nowMs);
-        continue;
-      }
-      if (slot >= 0) {
-        told.remove(slot);
-        this.#doubt("hash_reused", nowMs);
-      }
-      if (!this.#around.hasRoom(told.blocksEach, nowMs)) this.drop("index_full", nowMs);
-      if (this.#told === null) return;
-      told.add(low, high, ownHalves, at * step, tier);
-    }
-  }
-
-  /** Whether the block has the own hash that stands at `at`. */
-  #isBlock(block: number, at: number): boolean {
-    const { blocks } = this.#around;
-    return blocks.low(block) === hashes.ownHalves[at] && blocks.high(block) === hashes.ownHalves[at + 1];
-  }
-
-  /** Of the last of the own blocks that the handle stands for; null: the handle is not known. */
-  #ownHash(handle: bigint, told: ToldBlocks): bigint | null {
-    hashes.readEngineHash(handle);
-    const slot = told.find(hashes.engineHalves[0]!, hashes.engineHalves[1]!);
-    if (slot < 0) return null;
-    const block = told.lastBlock(slot);
-    return hashes.join(this.#around.blocks.low(block), this.#around.blocks.high(block));
-  }
-
-  #addCopy(told: ToldBlocks, slot: number, tier: TierIndex, nowMs: number): void {
-    if (!told.addCopy(slot, tier)) this.#doubt("too_many_copies", nowMs);
-  }
-
-  /** Offloading names blocks that were stored before by their hashes. */
-  #storedByName(engineHashes: BigUint64Array, tier: TierIndex, nowMs: number): void {
-    const told = this.#told;
-    hashes.readEngine(engineHashes);
-    for (let at = 0; at < engineHashes.length; at++) {
-      const slot = findHandle(told, at);
-      if (told === null || slot < 0) this.counts.unplacedBlocks++;
-      else this.#addCopy(told, slot, tier, nowMs);
-    }
-  }
-
-  #removed({ engineHashes, tier, group }: KvRemoved, nowMs: number): void {
-    if (this.#group !== null && this.#group !== group) return;
-    const told = this.#told;
-    this.counts.removedBlocks += engineHashes.length;
-    hashes.readEngine(engineHashes);
-    for (let at = 0; at < engineHashes.length; at++) {
-      const slot = findHandle(told, at);
-      const from = told === null || slot < 0 ? null : whereCopied(told, slot, tier);
-      if (told === null || from === null) this.#removedUnknown(tier, nowMs);
-      else told.removeCopy(slot, from);
-    }
-  }
-
-  #moved({ engineHashes, from, to, group }: KvMoved, nowMs: number): void {
-    if (this.#group !== null && this.#group !== group) return;
-    const told = this.#told;
-    hashes.readEngine(engineHashes);
-    for (let at = 0; at < engineHashes.length; at++) {
-      const slot = findHandle(told, at);
-      const tier = told === null || slot < 0 ? null : whereCopied(told, slot, from);
-      if (told === null || tier === null) this.#removedUnknown(from, nowMs);
-      else {
-        // First there, then no longer here: a handle without any copy is gone.
-        this.#addCopy(told, slot, TIER_OF[to], nowMs);
-        told.removeCopy(slot, tier);
-      }
-    }
-  }
-
-  /** On slower tiers blocks may have been named only by hashes that are not known, which leaves no mark. */
-  #removedUnknown(tier: KvTier | null, nowMs: number): void {
-    this.counts.unknownRemovals++;
-    if (tier === null || tier === "gpu") this.#doubt("removal_unknown", nowMs);
-  }
-
-  /** Null: blocks of this size cannot be kept beside those that there are, or beside the pool's. */
-  #blocksOf(engineBlockTokens: number, nowMs: number): ToldBlocks | null {
-    if (this.#told !== null && this.#engineBlockTokens === engineBlockTokens) return this.#told;
-    this.#engineBlockTokens = engineBlockTokens;
-    if (this.holders > 0) return null;
-    const own = this.#around.ownBlockTokens(this.#replica, engineBlockTokens, nowMs);
-    if (own === null) return null;
-    if (own !== this.#ownBlockTokens) this.#roots = new ChainRoots(own);
-    this.#ownBlockTokens = own;
-    this.#told = new ToldBlocks(this.#replica, engineBlockTokens / own, this.#around);
-    return this.#told;
-  }
-}
-
-/** Where the handle at this place of `hashes` is kept; -1: nowhere. */
-function findHandle(told: ToldBlocks | null, at: number): number {
-  return told?.find(hashes.engineHalves[2 * at]!, hashes.engineHalves[2 * at + 1]!) ?? -1;
-}
-
-/** The tier that one copy is to be taken from; null: there is none where it should be. */
-function whereCopied(told: ToldBlocks, slot: number, tier: KvTier | null): TierIndex | null {
-  if (tier !== null) return told.hasCopy(slot, TIER_OF[tier]) ? TIER_OF[tier] : null;
-  return TIERS.find((each) => told.hasCopy(slot, each)) ?? null;
 }
