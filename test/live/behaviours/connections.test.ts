@@ -17,7 +17,7 @@ const WAYS = {
     // Node would read on, as no engine does; there is no public way to stop it.
     (socket as unknown as { _handle: { readStop(): void } })._handle.readStop();
     socket.end();
-    setTimeout(() => socket.destroy(), 2);
+    setImmediate(() => socket.destroy());
   },
 };
 
