@@ -4,6 +4,7 @@ import { CharacterBpe } from "./bpe/characterBpe.ts";
 import { WordCache } from "./bpe/wordCache.ts";
 import type { WordModel } from "./bpe/wordModel.ts";
 import { PieceCache } from "./pieceCache.ts";
+import { cutAtLines } from "./text/lineCuts.ts";
 import { type AddedToken, AddedTokens } from "./text/addedTokens.ts";
 import { type Normalize, readNormalizer } from "./text/normalizer.ts";
 import { type PreTokenizer, readPreTokenizer } from "./text/preTokenizer.ts";
@@ -16,6 +17,9 @@ export interface PromptEncoderOptions {
 }
 
 const DEFAULT_CACHE_BYTES = 64 * 1024 * 1024;
+/** Longer pieces are cut, so that what two of them begin with alike is encoded once. */
+const LONG_PIECE = 8_000;
+const PART_LENGTH = 4_000;
 
 /**
  * Text to token ids, as Hugging Face's tokenizers do it: added tokens are cut out first; what stands between two of them
@@ -30,6 +34,9 @@ export class PromptEncoder {
   readonly #words: WordModel;
   readonly #pieces: PieceCache;
   readonly #piece = new TokenWriter();
+  /** A piece that begins the text is encoded otherwise than the same piece behind another. */
+  readonly #firstDiffers: boolean;
+  readonly #cutsLines: boolean;
 
   /** @throws {TokenizerError} for what cannot be done exactly */
   constructor(file: TokenizerFile, addedTokens: readonly AddedToken[], options: PromptEncoderOptions = {}) {
@@ -40,6 +47,9 @@ export class PromptEncoder {
     const normalized = (token: AddedToken): boolean => token.normalized && this.#normalize !== null;
     this.#added = new AddedTokens(addedTokens.filter((token) => !normalized(token)));
     this.#addedNormalized = new AddedTokens(addedTokens.filter(normalized), ({ content }) => this.#normalize!(content));
+    this.#firstDiffers = !this.#preTokenizer.byteLevel;
+    // Added tokens that are looked for in the normalized text might reach across a cut.
+    this.#cutsLines = this.#preTokenizer.keepsToLines && !addedTokens.some(normalized);
     this.#pieces = new PieceCache(options.cacheBytes ?? DEFAULT_CACHE_BYTES);
   }
 
@@ -50,8 +60,11 @@ export class PromptEncoder {
   encode(text: string, out: TokenWriter): void {
     this.#added.split(
       text,
-      (piece, start) =>
-        out.pushAll(start === 0 ? this.#encodePiece(piece, true) : this.#pieces.through(piece, this.#later)),
+      (piece, start) => {
+        if (start === 0 && this.#firstDiffers) out.pushAll(this.#encodePiece(piece, true));
+        else if (piece.length < LONG_PIECE || !this.#cutsLines) out.pushAll(this.#pieces.through(piece, this.#later));
+        else for (const part of cutAtLines(piece, PART_LENGTH)) out.pushAll(this.#pieces.through(part, this.#later));
+      },
       (id) => out.push(id),
     );
   }

@@ -6,6 +6,7 @@ import { parsePythonJson, PythonJsonError } from "#src/request/tokens/pythonJson
 
 function plain(value: Value): unknown {
   if (value instanceof PyFloat) return value.value;
+  if (typeof value === "bigint") return Number(value);
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]));
   return value;

@@ -1,6 +1,7 @@
 import type { BpeSpec } from "../bpe/bpeSpec.ts";
 import { TokenizerError } from "../tokenizerError.ts";
 import { type Cut, cutDigits, cutGpt2, cutNumbers, type RawSplit, readSplit } from "./cuts.ts";
+import { keepsToLines } from "./lineCuts.ts";
 import { cutAtBarriers, SPACE_MARK } from "./mergeBarriers.ts";
 
 /** Cuts the text between two added tokens into words. */
@@ -9,6 +10,8 @@ export interface PreTokenizer {
   words(text: string, first: boolean): readonly string[];
   /** Words are spelled in the bytes of UTF-8. */
   readonly byteLevel: boolean;
+  /** A long text may be cut at lines, see lineCuts.ts. */
+  readonly keepsToLines: boolean;
 }
 
 interface RawStep extends RawSplit {
@@ -26,10 +29,10 @@ interface RawStep extends RawSplit {
 export function readPreTokenizer(raw: unknown, spec: BpeSpec): PreTokenizer {
   const steps = flattened(raw as RawStep | null);
   const last = steps.at(-1);
-  if (last?.type === "ByteLevel") return byteLevel(steps.slice(0, -1).map(readCut), last);
+  if (last?.type === "ByteLevel") return byteLevel(steps.slice(0, -1), last);
   if (last?.type === "Metaspace" && steps.length === 1) return metaspace(last, spec);
   const cuts = [...steps.map(readCut), cutAtBarriers(spec)];
-  return { byteLevel: false, words: (text) => cutAll(text, cuts) };
+  return { byteLevel: false, keepsToLines: false, words: (text) => cutAll(text, cuts) };
 }
 
 function flattened(raw: RawStep | null): RawStep[] {
@@ -49,15 +52,20 @@ function cutAll(text: string, cuts: readonly Cut[]): readonly string[] {
   return words;
 }
 
-function byteLevel(cuts: readonly Cut[], step: RawStep): PreTokenizer {
-  const all = step.use_regex === false ? cuts : [...cuts, cutGpt2];
-  if (step.add_prefix_space !== true) return { byteLevel: true, words: (text) => cutAll(text, all) };
-  const spaced = (word: string): string => (word.startsWith(" ") ? word : ` ${word}`);
-  return {
-    byteLevel: true,
-    words: (text) =>
-      cutAll(text, cuts).flatMap((word) => (step.use_regex === false ? [spaced(word)] : cutGpt2(spaced(word)))),
-  };
+function byteLevel(steps: readonly RawStep[], last: RawStep): PreTokenizer {
+  const cuts = steps.map(readCut);
+  const splitsOnly = last.use_regex === false;
+  if (last.add_prefix_space === true) {
+    const spaced = (word: string): string => (word.startsWith(" ") ? word : ` ${word}`);
+    const wordsOf = (word: string): readonly string[] => (splitsOnly ? [spaced(word)] : cutGpt2(spaced(word)));
+    return { byteLevel: true, keepsToLines: false, words: (text) => cutAll(text, cuts).flatMap(wordsOf) };
+  }
+  const all = splitsOnly ? cuts : [...cuts, cutGpt2];
+  const lines =
+    splitsOnly &&
+    steps.every(({ type }) => type === "Split") &&
+    keepsToLines(steps.map(({ pattern }) => pattern?.Regex ?? ""));
+  return { byteLevel: true, keepsToLines: lines, words: (text) => cutAll(text, all) };
 }
 
 function metaspace(step: RawStep, spec: BpeSpec): PreTokenizer {
@@ -67,6 +75,7 @@ function metaspace(step: RawStep, spec: BpeSpec): PreTokenizer {
   const cutWords: Cut = step.split === false ? cutAtBarriers(spec) : (text) => text.split(/(?=\u2581)/u);
   return {
     byteLevel: false,
+    keepsToLines: false,
     words(text, first) {
       const marked = text.replaceAll(" ", SPACE_MARK);
       const prepends = scheme === "always" || (scheme === "first" && first);
