@@ -2,7 +2,7 @@ import { close, openSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 
 /** Lines are handed to the system in pieces of this size, or after this time. */
-const PIECE_CHARS = 8 * 1024;
+const PIECE_CHARS = 64 * 1024;
 const FLUSH_MS = 250;
 /** What may wait for a slow disk or terminal; past it lines are given up, requests are not. */
 const MAX_WAITING_CHARS = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { pino, stdTimeFunctions } from "pino";
 import type { DestinationStream, Level, Logger } from "pino";
 import { LineFile } from "./lineFile.ts";
-import { recordFields } from "./requestRecord.ts";
+import { requestLine } from "./requestRecord.ts";
 import type { RequestRecord } from "./requestRecord.ts";
 
 /** Wherever these stand in what is logged besides requests, their values stay out. */
@@ -17,19 +17,26 @@ export interface RequestLogOptions {
 
 /** One JSON line per request, and one per event that an operator must hear of. */
 export class RequestLog {
-  readonly #requests: Logger;
+  readonly #stream: DestinationStream;
   readonly #events: Logger;
+  readonly #logsRequests: boolean;
   readonly #file: LineFile | null;
 
   /** Throws if the destination is a path that cannot be opened. */
   constructor(options: RequestLogOptions = {}) {
     const to = options.destination ?? 1;
     this.#file = typeof to === "object" ? null : new LineFile(to, options.onError ?? (() => undefined));
-    const stream = typeof to === "object" ? to : this.#file!;
-    const base = { base: null, level: options.level ?? "info", timestamp: stdTimeFunctions.isoTime };
-    // Redaction costs at every line; a request's line has a closed list of fields and needs none.
-    this.#requests = pino(base, stream);
-    this.#events = pino({ ...base, redact: { paths: secretPaths(), censor: "[secret]" } }, stream);
+    this.#stream = typeof to === "object" ? to : this.#file!;
+    this.#events = pino(
+      {
+        base: null,
+        level: options.level ?? "info",
+        timestamp: stdTimeFunctions.isoTime,
+        redact: { paths: secretPaths(), censor: "[secret]" },
+      },
+      this.#stream,
+    );
+    this.#logsRequests = this.#events.isLevelEnabled("info");
   }
 
   /** Lines that were given up because the destination was too slow or failed. */
@@ -38,7 +45,7 @@ export class RequestLog {
   }
 
   request(record: RequestRecord): void {
-    this.#requests.info(recordFields(record));
+    if (this.#logsRequests) this.#stream.write(requestLine(record, Date.now()));
   }
 
   /** Something other than a request: a replica came or went, a file was reloaded, a condition was raised. */

@@ -57,6 +57,20 @@ describe("a request's line", () => {
     assert.deepEqual(fields, { ...RECORD, ttftMs: 81.235 });
   });
 
+  test("escapes what JSON escapes, and what is no number is null", () => {
+    const { log, lines } = collecting();
+    const odd = {
+      model: 'a"b\\c',
+      tenant: "line\nbreak",
+      className: "\u0000\u007f",
+      replica: "h\u00f6st \ud800 \u{1f600}",
+    };
+    log.request({ ...RECORD, ...odd, e2eMs: Number.NaN, promptTokens: Number.POSITIVE_INFINITY, outputTokens: 1e21 });
+    const [line] = lines();
+    assert.deepEqual({ ...odd, ...line }, { ...line, ...odd });
+    assert.deepEqual([line!["e2eMs"], line!["promptTokens"], line!["outputTokens"]], [null, null, 1e21]);
+  });
+
   test("a retry has its own, joined by the request's id", () => {
     const { log, lines } = collecting();
     log.request({
