@@ -6,7 +6,7 @@ import type { WordModel } from "./bpe/wordModel.ts";
 import { PieceCache } from "./pieceCache.ts";
 import { cutAtLines } from "./text/lineCuts.ts";
 import { type AddedToken, AddedTokens } from "./text/addedTokens.ts";
-import { type Normalize, readNormalizer } from "./text/normalizer.ts";
+import { type Normalize, normalizesByLine, readNormalizer } from "./text/normalizer.ts";
 import { type PreTokenizer, readPreTokenizer } from "./text/preTokenizer.ts";
 import type { TokenizerFile } from "./tokenizerFiles.ts";
 import { TokenWriter } from "./tokenWriter.ts";
@@ -34,8 +34,6 @@ export class PromptEncoder {
   readonly #words: WordModel;
   readonly #pieces: PieceCache;
   readonly #piece = new TokenWriter();
-  /** A piece that begins the text is encoded otherwise than the same piece behind another. */
-  readonly #firstDiffers: boolean;
   readonly #cutsLines: boolean;
 
   /** @throws {TokenizerError} for what cannot be done exactly */
@@ -47,9 +45,9 @@ export class PromptEncoder {
     const normalized = (token: AddedToken): boolean => token.normalized && this.#normalize !== null;
     this.#added = new AddedTokens(addedTokens.filter((token) => !normalized(token)));
     this.#addedNormalized = new AddedTokens(addedTokens.filter(normalized), ({ content }) => this.#normalize!(content));
-    this.#firstDiffers = !this.#preTokenizer.byteLevel;
     // Added tokens that are looked for in the normalized text might reach across a cut.
-    this.#cutsLines = this.#preTokenizer.keepsToLines && !addedTokens.some(normalized);
+    const cuts = this.#preTokenizer.keepsToLines && normalizesByLine(file.normalizer);
+    this.#cutsLines = cuts && !addedTokens.some(normalized);
     this.#pieces = new PieceCache(options.cacheBytes ?? DEFAULT_CACHE_BYTES);
   }
 
@@ -61,7 +59,7 @@ export class PromptEncoder {
     this.#added.split(
       text,
       (piece, start) => {
-        if (start === 0 && this.#firstDiffers) out.pushAll(this.#encodePiece(piece, true));
+        if (start === 0 && this.#preTokenizer.firstDiffers) out.pushAll(this.#encodePiece(piece, true));
         else if (piece.length < LONG_PIECE || !this.#cutsLines) out.pushAll(this.#pieces.through(piece, this.#later));
         else for (const part of cutAtLines(piece, PART_LENGTH)) out.pushAll(this.#pieces.through(part, this.#later));
       },

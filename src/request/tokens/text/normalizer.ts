@@ -12,6 +12,13 @@ interface RawNormalizer {
   readonly prepend?: string;
 }
 
+/** Whether the lines of a text can be normalized one by one (see lineCuts.ts). */
+export function normalizesByLine(raw: unknown): boolean {
+  if (raw === null || raw === undefined) return true;
+  const { type, normalizers } = raw as RawNormalizer;
+  return type === "NFC" || (type === "Sequence" && (normalizers ?? []).every(normalizesByLine));
+}
+
 /** NFC leaves text below this alone: no composition, no combining marks. */
 const FIRST_COMBINING = /[\u0300-\uffff]/;
 

@@ -12,6 +12,8 @@ export interface PreTokenizer {
   readonly byteLevel: boolean;
   /** A long text may be cut at lines, see lineCuts.ts. */
   readonly keepsToLines: boolean;
+  /** A text that begins the prompt is cut otherwise than the same text behind an added token. */
+  readonly firstDiffers: boolean;
 }
 
 interface RawStep extends RawSplit {
@@ -32,7 +34,7 @@ export function readPreTokenizer(raw: unknown, spec: BpeSpec): PreTokenizer {
   if (last?.type === "ByteLevel") return byteLevel(steps.slice(0, -1), last);
   if (last?.type === "Metaspace" && steps.length === 1) return metaspace(last, spec);
   const cuts = [...steps.map(readCut), cutAtBarriers(spec)];
-  return { byteLevel: false, keepsToLines: false, words: (text) => cutAll(text, cuts) };
+  return { byteLevel: false, keepsToLines: false, firstDiffers: false, words: (text) => cutAll(text, cuts) };
 }
 
 function flattened(raw: RawStep | null): RawStep[] {
@@ -58,14 +60,15 @@ function byteLevel(steps: readonly RawStep[], last: RawStep): PreTokenizer {
   if (last.add_prefix_space === true) {
     const spaced = (word: string): string => (word.startsWith(" ") ? word : ` ${word}`);
     const wordsOf = (word: string): readonly string[] => (splitsOnly ? [spaced(word)] : cutGpt2(spaced(word)));
-    return { byteLevel: true, keepsToLines: false, words: (text) => cutAll(text, cuts).flatMap(wordsOf) };
+    const words = (text: string): readonly string[] => cutAll(text, cuts).flatMap(wordsOf);
+    return { byteLevel: true, keepsToLines: false, firstDiffers: false, words };
   }
   const all = splitsOnly ? cuts : [...cuts, cutGpt2];
   const lines =
     splitsOnly &&
     steps.every(({ type }) => type === "Split") &&
     keepsToLines(steps.map(({ pattern }) => pattern?.Regex ?? ""));
-  return { byteLevel: true, keepsToLines: lines, words: (text) => cutAll(text, all) };
+  return { byteLevel: true, keepsToLines: lines, firstDiffers: false, words: (text) => cutAll(text, all) };
 }
 
 function metaspace(step: RawStep, spec: BpeSpec): PreTokenizer {
@@ -76,6 +79,7 @@ function metaspace(step: RawStep, spec: BpeSpec): PreTokenizer {
   return {
     byteLevel: false,
     keepsToLines: false,
+    firstDiffers: scheme === "first",
     words(text, first) {
       const marked = text.replaceAll(" ", SPACE_MARK);
       const prepends = scheme === "always" || (scheme === "first" && first);
