@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { detached } from "./detached.ts";
 
 /** From here on a piece is known by its digest: V8 hashes very long strings by their length only. */
-const DIGESTED_LENGTH = 1_000;
+const DIGESTED_LENGTH = 8_000;
 /** A map entry, two object headers. */
 const ENTRY_BYTES = 120;
 
