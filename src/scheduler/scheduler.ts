@@ -14,7 +14,8 @@ import type { AttemptOutcome } from "./outcome.ts";
 import type { Placement } from "./placement.ts";
 import { QUEUE_LIMITS } from "./queueLimits.ts";
 import type { QueueLimits } from "./queueLimits.ts";
-import { queueRank } from "./queueOrder.ts";
+import { BY_ARRIVAL } from "./queueOrder.ts";
+import type { QueueOrder, Waiting } from "./queueOrder.ts";
 import { queueFull, queueTimeout, shuttingDown } from "./refusals.ts";
 import { RetryAfter } from "./retryAfter.ts";
 import { UNOBSERVED } from "./schedulerObserver.ts";
@@ -38,6 +39,7 @@ export interface SchedulerOptions extends SchedulerSettings {
   readonly fleet: Fleet;
   readonly random: Random;
   readonly observer?: SchedulerObserver;
+  readonly order?: QueueOrder;
 }
 
 /**
@@ -51,6 +53,7 @@ export class Scheduler {
   readonly #feedback: Feedback;
   readonly #retryAfter: RetryAfter;
   readonly #observer: SchedulerObserver;
+  readonly #order: QueueOrder;
   readonly #room = new WaitingRoom();
   readonly #live = new LivePlacements();
   #policyFor: (model: string) => Policy;
@@ -66,6 +69,7 @@ export class Scheduler {
     this.#feedback = new Feedback(options.fleet);
     this.#retryAfter = new RetryAfter(options.fleet);
     this.#observer = options.observer ?? UNOBSERVED;
+    this.#order = options.order ?? BY_ARRIVAL;
     this.#policyFor = options.policyFor;
     this.#classes = options.classes ?? new ClassTable();
     this.#limits = options.limits ?? QUEUE_LIMITS;
@@ -215,8 +219,7 @@ export class Scheduler {
       return;
     }
     if (this.#room.requests === 0) this.#lastPassMs = nowMs;
-    const rank = queueRank(request, this.#classes.get(request.className), this.#limits.ageingMs);
-    this.#room.add(ticket, rank, expiresMs);
+    this.#room.add(ticket, this.#order.rank(this.#waitingOf(ticket), this.#limits), expiresMs);
     this.#observer.queued(request);
   }
 
@@ -249,8 +252,13 @@ export class Scheduler {
     ticket.result = binding;
     this.#live.add(binding, ticket.onLost);
     this.#feedback.placed(binding);
+    this.#order.served(this.#waitingOf(ticket), nowMs);
     this.#observer.bound(binding);
     return "decided";
+  }
+
+  #waitingOf({ request, sinceMs }: Ticket): Waiting {
+    return { request, serviceClass: this.#classes.get(request.className), sinceMs, workMs: 0 };
   }
 
   /** Decides, but does not tell yet. */
