@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { text as textOf } from "node:stream/consumers";
 import { afterEach, describe, test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { generate } from "selfsigned";
@@ -197,25 +200,44 @@ describe("limits", () => {
     assert.equal(status((await talk(rig.port, post())).text), 200);
   });
 
-  test("a client that sends far ahead is not read without bound", async () => {
-    const { engine, rig } = await setUp();
-    rig.scheduler.open = false;
-    const socket = connect({ port: rig.port, host: "127.0.0.1" });
-    socket.on("error", () => {});
-    const flood = Buffer.from(post("{}", "").repeat(1000));
-    let sent = 0;
-    const more = (): void => {
-      while (sent < 500) {
-        sent++;
-        if (!socket.write(flood)) return void socket.once("drain", more);
+  describe("a client that sends far ahead", () => {
+    /** Sends 64 MB of further requests behind the first one; resolves when the router has read them. */
+    async function flooding(port: number): Promise<Socket> {
+      const socket = connect({ port, host: "127.0.0.1" });
+      socket.on("error", () => {});
+      const further = Buffer.from(post("{}", "").repeat(10_000));
+      socket.write(post());
+      for (let sent = 0; sent < 64_000_000; sent += further.length) {
+        if (!socket.write(further)) await once(socket, "drain");
       }
-    };
-    more();
-    await eventually(() => rig.scheduler.waiting.size === 1 && socket.writableNeedDrain, "the flood stands still");
-    assert.ok(sent < 500);
-    assert.equal(rig.carrier.active, 1);
-    assert.equal(engine.received.length, 0);
-    socket.destroy();
+      return socket;
+    }
+
+    test("is read on without keeping it, answered once, and told that the connection closes", async () => {
+      const { engine, rig } = await setUp();
+      rig.scheduler.open = false;
+      const before = process.memoryUsage().arrayBuffers;
+      const socket = await flooding(rig.port);
+      assert.ok(process.memoryUsage().arrayBuffers - before < 8_000_000);
+      const answer = textOf(socket);
+      rig.scheduler.release();
+      const received = await answer;
+      assert.equal(status(received), 200);
+      assert.match(received, /\r\nConnection: close\r\n/);
+      assert.equal(received.split("HTTP/1.1 ").length, 2);
+      assert.equal(engine.received.length, 1);
+    });
+
+    test("is missed when it leaves, and the engine's work ends with it", async () => {
+      const silent = await ScriptedEngine.start(() => {});
+      started.push(silent);
+      const { rig } = await setUp({ engines: [silent.url] });
+      const socket = await flooding(rig.port);
+      await eventually(() => silent.received.length === 1, "the engine computes");
+      socket.destroy();
+      await eventually(() => silent.sockets.size === 0, "the engine is told");
+      assert.equal(rig.carrier.active, 0);
+    });
   });
 });
 

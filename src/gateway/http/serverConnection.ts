@@ -22,7 +22,10 @@ import {
 import { ResponseWriter } from "./responseWriter.ts";
 import { readShared } from "./sharedRead.ts";
 
-/** Bytes of later requests that a client may send ahead while one is answered; then it is not read any further. */
+/**
+ * Bytes of later requests that a client may send ahead while one is answered. What comes beyond is dropped, and the
+ * connection closes with that answer: a client that is not read any more could leave unseen, while an engine computes.
+ */
 const AHEAD_MAX_BYTES = 65_536;
 /** How long a refused client is still listened to, so that it can read why: a reset would take the answer with it. */
 const LINGER_MS = 2000;
@@ -172,10 +175,17 @@ export class ServerConnection implements MessageHandler, Deadline {
   }
 
   #keepAhead(bytes: Buffer): void {
-    this.#ahead.push(Buffer.from(bytes));
     this.#aheadBytes += bytes.length;
-    if (this.#aheadBytes > AHEAD_MAX_BYTES) this.#socket.pause();
+    if (this.#tooFarAhead) this.#ahead = [];
+    else this.#ahead.push(Buffer.from(bytes));
   }
+
+  get #tooFarAhead(): boolean {
+    return this.#aheadBytes > AHEAD_MAX_BYTES;
+  }
+
+  /** Whether the answer under way is this connection's last. */
+  readonly #closing = (): boolean => this.#draining() || this.#tooFarAhead;
 
   #answer(): void {
     const head = this.#head;
@@ -200,15 +210,15 @@ export class ServerConnection implements MessageHandler, Deadline {
 
   #newWriter(head: boolean, keepAlive: boolean): ResponseWriter {
     const terms = { minorVersion: this.#parser.minorVersion ?? 1, head, keepAlive };
-    return new ResponseWriter(this.#socket, terms, this.#draining, (reusable) => this.#onAnswered(reusable));
+    return new ResponseWriter(this.#socket, terms, this.#closing, (reusable) => this.#onAnswered(reusable));
   }
 
   #onAnswered(reusable: boolean): void {
     if (this.#state !== "answering") return;
     this.#writer = null;
     this.#letGo();
-    // What began before the draining was promised another request; the client must cope with that anyway.
-    if (!reusable || this.#draining()) {
+    // Where the head had left before, another request was promised; the client must cope with that anyway.
+    if (!reusable || this.#closing()) {
       this.#linger();
       return;
     }
@@ -224,7 +234,6 @@ export class ServerConnection implements MessageHandler, Deadline {
     const bytes = Buffer.concat(this.#ahead);
     this.#ahead = [];
     this.#aheadBytes = 0;
-    this.#socket.resume();
     this.#receive(bytes, bytes.length);
   }
 
@@ -245,7 +254,6 @@ export class ServerConnection implements MessageHandler, Deadline {
     this.#ahead = [];
     this.deadlineMs = this.#options.clock.nowMs() + LINGER_MS;
     this.#socket.end();
-    this.#socket.resume();
   }
 
   #destroy(): void {
