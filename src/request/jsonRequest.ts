@@ -38,17 +38,16 @@ export function readJsonRequest(api: ApiKind, body: Buffer, open: number): Reque
   removal.end();
   const end = skipSpace(body, members.at);
   if (end < body.length) throw invalidJson("something follows the end", end);
-  return found.shape(api, open + 1, kept === 0);
+  return found.shape(api, body, open + 1, kept === 0);
 }
 
 /** What the members of one body said so far. */
 class Findings {
   readonly stripped: Span[] = [];
-  readonly #modelSpans: Span[] = [];
   readonly #usage = new UsageOption();
   readonly #sampling = new Sampling();
   readonly #prompt = new PromptFields();
-  #model: string | null = null;
+  #modelSpan: Span | null = null;
   #stream = false;
   #user: string | null = null;
   #safetyIdentifier: string | null = null;
@@ -72,13 +71,14 @@ class Findings {
     return end;
   }
 
-  shape(api: ApiKind, afterBrace: number, emptied: boolean): RequestShape {
-    if (needsModel(api) && this.#model === null) throw missingModel("is missing");
+  shape(api: ApiKind, body: Buffer, afterBrace: number, emptied: boolean): RequestShape {
+    const model = this.#modelName(body);
+    if (needsModel(api) && model === null) throw missingModel("is missing");
     return {
       api,
       encoding: "json",
-      model: this.#model,
-      modelSpans: this.#modelSpans,
+      model,
+      modelSpan: this.#modelSpan,
       stream: this.#stream,
       maxOutputTokens: this.#sampling.maxOutputTokens(),
       sequences: Math.min(MAX_SEQUENCES, this.#sampling.sequencesPerPrompt() * this.#prompt.prompts),
@@ -95,13 +95,18 @@ class Findings {
     };
   }
 
+  #modelName(body: Buffer): string | null {
+    if (this.#modelSpan === null) return null;
+    const name = readName(body, this.#modelSpan.start);
+    if (name === null && !isNull(body, this.#modelSpan.start))
+      throw missingModel("must be a string, not empty and not endless");
+    return name;
+  }
+
   #readScalar(kind: ScalarKind, bytes: Buffer, at: number, end: number): void {
     switch (kind) {
       case "model":
-        this.#modelSpans.push({ start: at, end });
-        this.#model = readName(bytes, at);
-        if (this.#model === null && !isNull(bytes, at))
-          throw missingModel("must be a string, not empty and not endless");
+        this.#modelSpan = { start: at, end };
         break;
       case "stream":
         this.#stream = isTrue(bytes, at);

@@ -1,5 +1,9 @@
+import { RouterError } from "#src/errors/routerError.ts";
 import type { Members } from "./jsonMembers.ts";
 import type { Span } from "./span.ts";
+
+/** Far more than there are names to remove; bounds the edits of a body that repeats them between others. */
+const MAX_SPANS = 1024;
 
 /** Collects the spans that take members out of one object and leave it valid JSON. */
 export class MemberRemoval {
@@ -24,6 +28,7 @@ export class MemberRemoval {
   /** The member stays: what was removed before it goes with the comma that stood between. */
   keep(members: Members): void {
     if (this.#runStart < 0) return;
+    if (this.#spans.length >= MAX_SPANS) throw tooManyMembers();
     this.#spans.push({ start: this.#runStart, end: members.keyOpen });
     this.#runStart = -1;
   }
@@ -34,4 +39,12 @@ export class MemberRemoval {
     this.#spans.push({ start: this.#runComma < 0 ? this.#runStart : this.#runComma, end: this.#runEnd });
     this.#runStart = -1;
   }
+}
+
+function tooManyMembers(): RouterError {
+  return new RouterError("invalid_request", "The body has too many members that no client may send.", {
+    fault: "client",
+    httpStatus: 400,
+    retryable: false,
+  });
 }

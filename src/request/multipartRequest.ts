@@ -24,7 +24,7 @@ export function readMultipartRequest(api: ApiKind, contentType: string, body: Bu
   const match = BOUNDARY.exec(contentType);
   const boundary = match?.[1] ?? match?.[2];
   if (boundary === undefined) throw badForm("its boundary is missing");
-  const modelSpans: Span[] = [];
+  let modelSpan: Span | null = null;
   const strippedSpans: Span[] = [];
   let model: string | null = null;
   let stream = false;
@@ -36,14 +36,14 @@ export function readMultipartRequest(api: ApiKind, contentType: string, body: Bu
     if (part.name === "stream") stream = /^(true|1|on|yes|t|y)$/i.test(value);
     else {
       model = value;
-      modelSpans.push(part.value);
+      modelSpan = part.value;
     }
   }
   if (needsModel(api) && !model) throw missingModel("is missing");
   return {
     ...plainShape(api, "multipart"),
     model: model === "" ? null : model,
-    modelSpans,
+    modelSpan,
     stream,
     strippedSpans,
   };

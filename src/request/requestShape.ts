@@ -8,8 +8,8 @@ export interface RequestShape {
   /** How the body is written; `none` is an empty body or one that is not looked into. */
   readonly encoding: "json" | "multipart" | "none";
   readonly model: string | null;
-  /** Every value of `model`: with its quotes in JSON, the bare value in a form. Engines let the last one win. */
-  readonly modelSpans: readonly Span[];
+  /** The last value of `model`, which is the one that counts in every engine: with its quotes in JSON, bare in a form. */
+  readonly modelSpan: Span | null;
   readonly stream: boolean;
   /** What the engine will stop at; null: its own default (also where the value makes no sense: the engine says so). */
   readonly maxOutputTokens: number | null;
@@ -44,7 +44,7 @@ export function plainShape(api: ApiKind, encoding: RequestShape["encoding"]): Re
     api,
     encoding,
     model: null,
-    modelSpans: [],
+    modelSpan: null,
     stream: false,
     maxOutputTokens: null,
     sequences: 1,

@@ -14,15 +14,18 @@ export function editsFor(shape: RequestShape, rewrite: Rewrite = {}): Edit[] {
   const edits: Edit[] = shape.strippedSpans.map(({ start, end }) => ({ start, end, replacement: "" }));
   if (rewrite.model !== undefined && rewrite.model !== null && rewrite.model !== shape.model) {
     const replacement = shape.encoding === "json" ? JSON.stringify(rewrite.model) : rewrite.model;
-    for (const { start, end } of shape.modelSpans) edits.push({ start, end, replacement });
+    if (shape.modelSpan !== null) edits.push({ ...shape.modelSpan, replacement });
   }
   if (rewrite.askUsage === true && shape.usageEdit !== null) edits.push(shape.usageEdit);
   // An insertion goes before what is cut out at the same place.
   return edits.sort((a, b) => a.start - b.start || a.end - b.end);
 }
 
+/** More pieces than this are joined: by then copying the bytes costs less than a buffer and a write for each. */
+const MAX_PIECES = 32;
+
 /**
- * The body with its edits applied, as pieces to be written one after another; unchanged bytes are not copied.
+ * The body with its edits applied, as at most MAX_PIECES pieces to be written one after another; unchanged bytes are not copied.
  *
  * @param edits sorted by position and apart from one another
  */
@@ -38,7 +41,7 @@ export function spliceBody(body: Buffer, edits: readonly Edit[]): Buffer[] {
     at = end;
   }
   if (at < body.length) pieces.push(body.subarray(at));
-  return pieces;
+  return pieces.length <= MAX_PIECES ? pieces : [Buffer.concat(pieces)];
 }
 
 /** For `content-length`. */

@@ -27,10 +27,12 @@ describe("readRequest: model", () => {
     assert.equal(read(CHAT, '{"model":"m\\u00f6d\\/\\"x\\" 日本"}').model, 'möd/"x" 日本');
   });
 
-  it("lets the last of equal keys win and knows all of them", () => {
-    const shape = read(CHAT, '{"model":"a","messages":[],"model":"b","m\\u006fdel":"c"}');
+  it("lets the last of equal keys win, whatever stood before, as engines do", () => {
+    const body = '{"model":"a","messages":[],"model":"b","m\\u006fdel":"c"}';
+    const shape = read(CHAT, body);
     assert.equal(shape.model, "c");
-    assert.equal(shape.modelSpans.length, 3);
+    assert.deepEqual(shape.modelSpan, { start: body.indexOf('"c"'), end: body.indexOf('"c"') + 3 });
+    assert.equal(read(CHAT, '{"model":1,"model":"","messages":[],"model":"b"}').model, "b");
     throwsCode(() => read(CHAT, '{"model":"a","model":null}'), "missing_model");
   });
 

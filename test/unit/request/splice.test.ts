@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteLengthOf, editsFor, spliceBody } from "#src/request/splice.ts";
-import { bytesOf, CHAT, read, rewritten } from "./requestBodies.ts";
+import { bytesOf, CHAT, read, rewritten, throwsCode } from "./requestBodies.ts";
 
 describe("spliceBody", () => {
   it("hands on the body itself when nothing changes", () => {
@@ -24,6 +24,12 @@ describe("spliceBody", () => {
     assert.deepEqual(kept.map(String), ["123", "4567"]);
   });
 
+  it("joins what falls into many pieces", () => {
+    const body = Buffer.from("ab".repeat(50));
+    const edits = Array.from({ length: 50 }, (_, i) => ({ start: 2 * i, end: 2 * i + 1, replacement: "x" }));
+    assert.deepEqual(spliceBody(body, edits).map(String), ["xb".repeat(50)]);
+  });
+
   it("refuses edits that overlap or lie outside", () => {
     const body = Buffer.from("0123456789");
     const edit = (start: number, end: number) => ({ start, end, replacement: "" });
@@ -34,11 +40,11 @@ describe("spliceBody", () => {
 });
 
 describe("editsFor", () => {
-  it("writes another model name in every place and touches nothing else", () => {
+  it("writes another model name where it counts and touches nothing else", () => {
     const body = '{ "model" : "a\\n", "temperature":0.70, "unknown":{"model":"a"},"model":"b" }';
     assert.equal(
       rewritten(CHAT, body, { model: 'x"y' }),
-      '{ "model" : "x\\"y", "temperature":0.70, "unknown":{"model":"a"},"model":"x\\"y" }',
+      '{ "model" : "a\\n", "temperature":0.70, "unknown":{"model":"a"},"model":"x\\"y" }',
     );
     assert.equal(rewritten(CHAT, body, { model: "b" }), body);
     assert.equal(rewritten(CHAT, body, { model: null }), body);
@@ -56,6 +62,14 @@ describe("editsFor", () => {
     ];
     for (const [body, left] of cases) assert.equal(rewritten(CHAT, body), left, body);
     assert.equal(rewritten("/generate", '{"rid":"x","bootstrap_host":"y"}'), "{}");
+  });
+
+  it("are few, however often a body repeats itself", () => {
+    const models = `{${'"model":"a",'.repeat(25_000)}"messages":[]}`;
+    assert.equal(editsFor(read(CHAT, models), { model: "b" }).length, 1);
+    const removed = `{${'"rid":1,'.repeat(25_000)}"model":"a"}`;
+    assert.equal(rewritten(CHAT, removed), '{"model":"a"}');
+    throwsCode(() => read(CHAT, `{${'"rid":1,"x":1,'.repeat(2_000)}"model":"a"}`), "invalid_request");
   });
 
   it("knows every name of a hand-off", () => {
