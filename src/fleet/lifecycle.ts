@@ -134,7 +134,9 @@ export function transition(
         ? now
         : { state: "unreachable", sinceMs: nowMs, cause: "refused" };
     case "probe_loading":
-      return now.state === "loading" ? now : { state: "loading", sinceMs: nowMs };
+      // See below; and the last of a pool, tried although it is quarantined, must not be given up for its health route.
+      if (now.state === "quarantined" || now.state === "half_open" || now.state === "loading") return now;
+      return { state: "loading", sinceMs: nowMs };
     case "probe_ready":
       // A health route proves that the process lives, not that requests succeed: quarantine ends by a trial only.
       if (now.state === "quarantined" || now.state === "half_open") return now;

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { isLoopback } from "#src/config/loopback.ts";
 import type { ConfigError } from "#src/config/loadConfig.ts";
 import type { Config } from "#src/config/schema.ts";
-import { processClock } from "#src/determinism/clock.ts";
+import { processClock, type Clock } from "#src/determinism/clock.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { processTimers } from "#src/determinism/timers.ts";
 import { Carrier } from "#src/dispatch/carrier.ts";
@@ -42,6 +42,8 @@ export interface RouterOptions {
   readonly log?: RequestLog;
   /** Seed of everything that is drawn; by default another one each time. */
   readonly seed?: number;
+  /** Where the time comes from by which it decides; by default the process's. */
+  readonly clock?: Clock;
 }
 
 /** A router at work. */
@@ -83,6 +85,7 @@ class Router implements RunningRouter {
   readonly decisions = new DecisionLog<Decision>();
   url = "";
   adminUrl: string | null = null;
+  readonly #clock: Clock;
   readonly #log: RequestLog;
   readonly #engines: EngineSet;
   readonly #ticker: Ticker;
@@ -107,7 +110,7 @@ class Router implements RunningRouter {
     this.#tls = tls;
     this.#log = options.log ?? new RequestLog({ level: config.log.level });
     const running = (): Config => this.#config;
-    const clock = processClock;
+    const clock = (this.#clock = options.clock ?? processClock);
     const timers = processTimers;
     const log = this.#log;
     const random = new SeededRandom(options.seed ?? randomInt(2 ** 32));
@@ -199,7 +202,7 @@ class Router implements RunningRouter {
   async #reload(config: Config): Promise<void> {
     const policies = new Policies(config, this.#policies);
     await loadTokenizers(config, this.#tokens);
-    const nowMs = processClock.nowMs();
+    const nowMs = this.#clock.nowMs();
     const waiting = restartKeys(this.#startedWith, config);
     this.#policies = policies;
     this.#config = config;
@@ -223,7 +226,7 @@ class Router implements RunningRouter {
 
   configRefused(error: ConfigError): void {
     this.#log.event("error", "new configuration refused, the old one stays", { problems: error.problems });
-    this.fleet.conditions.raise("config_refused", null, error.message, processClock.nowMs());
+    this.fleet.conditions.raise("config_refused", null, error.message, this.#clock.nowMs());
   }
 
   async drain(): Promise<void> {
@@ -267,7 +270,7 @@ class Router implements RunningRouter {
       return;
     }
     const message = "No client keys are configured: everybody who can reach the gateway may use it.";
-    if (conditions.raise("gateway_open", null, message, processClock.nowMs())) {
+    if (conditions.raise("gateway_open", null, message, this.#clock.nowMs())) {
       this.#log.event("warn", message, { listen: listen.host });
     }
   }

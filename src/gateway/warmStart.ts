@@ -4,6 +4,9 @@ import type { Replica } from "#src/fleet/replica.ts";
 import type { RequestLog } from "#src/telemetry/requestLog.ts";
 import { wouldFitIfToldAnew } from "./viewRepair.ts";
 
+/** An engine that has not even said what it is by then, where others have, is not waited for. */
+const IDENTIFIED_WITHIN_MS = 1000;
+
 export interface WarmStartTools {
   readonly fleet: Fleet;
   readonly log: RequestLog;
@@ -27,8 +30,9 @@ export class WarmStart {
   readonly #settled = new Set<string>();
   /** Endpoints that have said that something is wrong with a stream. */
   readonly #failed = new Set<string>();
-  #cancel: Cancel = () => undefined;
+  #cancels: readonly Cancel[] = [];
   #done = false;
+  #identifyingIsOver = false;
 
   constructor(tools: WarmStartTools) {
     this.#tools = tools;
@@ -36,12 +40,17 @@ export class WarmStart {
 
   /** @param limitMs from now on */
   begin(limitMs: number): void {
+    const { timers } = this.#tools;
     if (limitMs === 0) this.#done = true;
-    else this.#cancel = this.#tools.timers.after(limitMs, () => this.#giveUp(limitMs));
+    else
+      this.#cancels = [
+        timers.after(limitMs, () => this.#giveUp(limitMs)),
+        timers.after(IDENTIFIED_WITHIN_MS, () => void (this.#identifyingIsOver = true)),
+      ];
   }
 
   stop(): void {
-    this.#cancel();
+    for (const cancel of this.#cancels) cancel();
   }
 
   settled(endpointName: string, rank: number): void {
@@ -60,7 +69,7 @@ export class WarmStart {
     if (this.#done) return { done: true, pending: [] };
     const { fleet, log } = this.#tools;
     const waitedFor = fleet.replicas().filter((replica) => this.#isPending(replica));
-    if (waitedFor.length === 0 && fleet.replicas().length > 0) {
+    if (waitedFor.length === 0 && fleet.replicas().some(({ profile }) => profile !== null)) {
       this.#end();
       log.event("info", "what the engines hold is known");
       return { done: true, pending: [] };
@@ -73,7 +82,8 @@ export class WarmStart {
   }
 
   #isPending(replica: Replica): boolean {
-    const { id, index, endpoint, lifecycle } = replica;
+    const { id, index, endpoint, lifecycle, profile } = replica;
+    if (profile === null && this.#identifyingIsOver) return false;
     if (wouldFitIfToldAnew(this.#tools.fleet, replica)) return true;
     if (this.#settled.has(id) || endpoint.kvEvents === null || lifecycle.state === "unreachable") return false;
     // Where one rank's stream failed and another has told nothing, the engine has none.
@@ -92,7 +102,7 @@ export class WarmStart {
 
   #end(): void {
     this.#done = true;
-    this.#cancel();
+    for (const cancel of this.#cancels) cancel();
     this.#settled.clear();
     this.#failed.clear();
   }

@@ -1,3 +1,4 @@
+import { processClock, type Clock } from "#src/determinism/clock.ts";
 import { configFrom } from "#src/config/loadConfig.ts";
 import type { ConfigInput } from "#src/config/schema.ts";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
@@ -24,6 +25,7 @@ export async function setUp(
   engineOptions: readonly EmulatedEngineOptions[],
   input: ConfigInput = {},
   ready = engineOptions.length,
+  clock: Clock = processClock,
 ): Promise<Setup> {
   const engines = await Promise.all(engineOptions.map((options) => startEmulatedEngine({ ...FAST, ...options })));
   const logged: Record<string, unknown>[] = [];
@@ -37,7 +39,7 @@ export async function setUp(
     listen: { host: "127.0.0.1", port: 0, ...input.listen },
     admin: { port: 0, ...input.admin },
   });
-  const router = await startRouter(config, { log, seed: 1 });
+  const router = await startRouter(config, { log, seed: 1, clock });
   const setup = {
     router,
     engines,

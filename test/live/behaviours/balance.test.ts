@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { startEmulatedEngine } from "#src/emulator/emulatedEngine.ts";
+import { processClock, type Clock } from "#src/determinism/clock.ts";
 import type { ConfigInput } from "#src/config/schema.ts";
 import { post, type Received } from "../dispatchRig.ts";
 import { chat, FAST, MODEL, setUp, until, type Setup } from "../gatewaySetup.ts";
@@ -37,6 +38,25 @@ class HeldFleet {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const worker of this.workers) await worker[Symbol.asyncDispose]();
+  }
+}
+
+/** The process clock, which a test can hold: what happens meanwhile happens at once, however slow the machine is. */
+class HeldClock implements Clock {
+  #behindMs = 0;
+  #heldMs: number | null = null;
+
+  nowMs(): number {
+    return this.#heldMs ?? processClock.nowMs() - this.#behindMs;
+  }
+
+  hold(): void {
+    this.#heldMs = this.nowMs();
+  }
+
+  go(): void {
+    if (this.#heldMs !== null) this.#behindMs = processClock.nowMs() - this.#heldMs;
+    this.#heldMs = null;
   }
 }
 
@@ -99,7 +119,9 @@ describe("27. simultaneous requests between two polls", () => {
     ] as const) {
       it(`spread: ${requests} over ${replicas} by ${policy}, and again after the poll has seen them`, async () => {
         await using fleet = await HeldFleet.start(replicas);
-        await using setup = await setUp([], { engines: fleet.urls, policy }, replicas);
+        const clock = new HeldClock();
+        await using setup = await setUp([], { engines: fleet.urls, policy }, replicas, clock);
+        clock.hold();
         const first = burst(setup, requests);
         await until("all arrived", () => fleet.held.length === requests);
         const even = requests / replicas;
@@ -107,7 +129,9 @@ describe("27. simultaneous requests between two polls", () => {
           fleet.counts,
           fleet.counts.map(() => even),
         );
+        clock.go();
         await polled(setup, fleet);
+        clock.hold();
         const second = burst(setup, requests);
         await until("all arrived", () => fleet.held.length === 2 * requests);
         assert.deepEqual(

@@ -139,6 +139,8 @@ describe("the health of replicas", { concurrency: true }, () => {
         }
         assert.equal(stateOf(setup.router, last.id), "quarantined");
         last.probed.health = "unready";
+        const asked = last.probed.healthAsked;
+        await until("its health route has said so", () => last.probed.healthAsked > asked + 1);
         broken = false;
         assert.equal((await chat(setup.url, {})).status, 200);
         assert.equal((await fetch(`${setup.url}/v1/models`)).status, 200);
@@ -170,7 +172,7 @@ describe("the health of replicas", { concurrency: true }, () => {
       }
       assert.equal(stuck.length, 10);
       mute.probed.silent = true;
-      assert.equal((await fetch(`${setup.url}/readyz`)).status, 200);
+      await until("the router is ready", async () => (await fetch(`${setup.url}/readyz`)).status === 200);
       good.probed.running = 7;
       await until("metrics of the other are read", async () => {
         return (await metric(setup, `kvasir_replica_requests_running{replica="${good.id}"}`)) === 7;

@@ -7,6 +7,8 @@ import type { Received } from "../dispatchRig.ts";
 /** What a worker says of itself when it is asked; a test may change it while the router runs. */
 export interface Probed {
   health: "ok" | "hangs" | "unready";
+  /** How often the health route was asked. */
+  healthAsked: number;
   /** Answers none of the router's own questions. */
   silent: boolean;
   running: number;
@@ -23,6 +25,7 @@ export class Worker {
   readonly requests: Received[] = [];
   readonly probed: Probed = {
     health: "ok",
+    healthAsked: 0,
     silent: false,
     running: 0,
     waiting: 0,
@@ -70,6 +73,7 @@ export class Worker {
 
   #answer(path: string, socket: Socket): void {
     const { health, silent } = this.probed;
+    if (path === "/health") this.probed.healthAsked++;
     if (!silent && !(path === "/health" && health === "hangs")) socket.write(this.#probe(path));
   }
 
