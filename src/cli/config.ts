@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { configReference } from "#src/config/configDocs.ts";
 import { configJsonSchema } from "#src/config/jsonSchema.ts";
 import { loadConfig } from "#src/config/loadConfig.ts";
+import { configWarnings } from "#src/config/warnings.ts";
 import { checkConfig } from "#src/gateway/checkConfig.ts";
 
 export function configCommand(): Command {
@@ -13,7 +14,10 @@ export function configCommand(): Command {
     .action(async ({ config: path }: { config: string }) => {
       const config = await loadConfig(path, process.env);
       await checkConfig(config);
-      console.log(`${path} is good: ${config.engines.length} engines listed, ${config.keys.length} client keys.`);
+      for (const warning of configWarnings(config)) console.error(`warning: ${warning}`);
+      console.log(
+        `${path} can be used: ${counted(config.engines.length, "engine")}, ${counted(config.keys.length, "client key")}.`,
+      );
     });
   command
     .command("schema")
@@ -24,4 +28,8 @@ export function configCommand(): Command {
     .description("print every key as Markdown, as in docs/configuration.md")
     .action(() => console.log(configReference()));
   return command;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

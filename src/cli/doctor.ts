@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
-import { configFrom, ConfigError, loadConfig } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom, loadConfig } from "#src/config/loadConfig.ts";
 import type { Config } from "#src/config/schema.ts";
 import { processTimers } from "#src/determinism/timers.ts";
 import { endpointsOf } from "#src/doctor/endpoints.ts";
@@ -56,7 +57,7 @@ async function doctor(flags: DoctorFlags): Promise<number> {
   const config = await configOf(flags);
   const { endpoints, problems } = await endpointsOf(config);
   for (const [source, why] of problems) console.error(`${source}: ${why}`);
-  if (endpoints.length === 0) throw new ConfigError("", ["No engines are known: there is nothing to look at."]);
+  if (endpoints.length === 0) throw new ConfigError(["No engines are known: there is nothing to look at."]);
   const ca = await authorityOf(config);
   const examination = await examine(endpoints, Object.keys(config.models), {
     timers: processTimers,
@@ -76,7 +77,7 @@ async function doctor(flags: DoctorFlags): Promise<number> {
 
 async function configOf({ config, engine }: DoctorFlags): Promise<Config> {
   if (config === undefined) return configFrom({ engines: [...engine] });
-  if (engine.length > 0) throw new ConfigError("", ["With -c, the engines are in the file: --engine cannot be given."]);
+  if (engine.length > 0) throw new ConfigError(["With -c, the engines are in the file: --engine cannot be given."]);
   return loadConfig(config, process.env);
 }
 

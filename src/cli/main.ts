@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { ConfigError } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { ListenError } from "#src/gateway/listenError.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** Loaded one at a time: reading the code of all takes longer than most commands run. */
@@ -38,7 +39,7 @@ main().catch((caught: unknown) => {
 
 /** What a person at a terminal needs: the reason, without a stack where the reason is known. */
 function describe(caught: unknown): string {
-  if (caught instanceof ConfigError) return caught.message;
+  if (caught instanceof ConfigError || caught instanceof ListenError) return caught.message;
   if (!(caught instanceof Error)) return String(caught);
   const { code, address, port } = caught as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code === "EADDRINUSE") return `Port ${port} on ${address} is taken. Choose another with --port, or 0 for any.`;

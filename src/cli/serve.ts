@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { ConfigFile } from "#src/config/configFile.ts";
-import { ConfigError, configFrom, loadConfig } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom, loadConfig } from "#src/config/loadConfig.ts";
 import type { Config, ConfigInput } from "#src/config/schema.ts";
 import { processTimers } from "#src/determinism/timers.ts";
 import { startRouter, type RunningRouter } from "#src/gateway/router.ts";
@@ -17,6 +18,9 @@ interface ServeFlags {
   readonly logLevel?: string;
 }
 
+/** The admin token where there is no file to hold it. In the arguments everybody on the machine could read it. */
+const ADMIN_TOKEN_VARIABLE = "KVASIR_ADMIN_TOKEN";
+
 export function serveCommand(): Command {
   return new Command("serve")
     .description("route requests to engines")
@@ -24,7 +28,7 @@ export function serveCommand(): Command {
     .option("-e, --engine <url>", "an engine, e.g. http://10.0.0.1:8000; may be repeated", collect, [])
     .option("--host <address>", "address for clients")
     .option("-p, --port <port>", "port for clients", parsePort)
-    .option("--admin-host <address>", "address of the admin listener")
+    .option("--admin-host <address>", `address of the admin listener; beyond loopback, set ${ADMIN_TOKEN_VARIABLE}`)
     .option("--admin-port <port>", "port of the admin listener", parsePort)
     .option("--policy <name>", "how a replica is chosen (kvasir policies lists them)")
     .option("--log-level <level>", "debug, info, warn, error or silent")
@@ -50,16 +54,14 @@ async function serve(flags: ServeFlags): Promise<void> {
 async function configOf(flags: ServeFlags): Promise<Config> {
   if (flags.config === undefined) {
     if (flags.engine.length > 0) return configFrom(inputOf(flags));
-    throw new ConfigError("", [
-      "There is nothing to route to: give --engine <url>, or a configuration with -c <file>.",
-    ]);
+    throw new ConfigError(["There is nothing to route to: give --engine <url>, or a configuration with -c <file>."]);
   }
   const others = Object.entries(flags).filter(
     ([flag, value]) => flag !== "config" && !(Array.isArray(value) && value.length === 0) && value !== undefined,
   );
   if (others.length > 0) {
     const names = others.map(([flag]) => `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-    throw new ConfigError("", [`With -c, everything is in the file: ${names.join(", ")} cannot be given beside it.`]);
+    throw new ConfigError([`With -c, everything is in the file: ${names.join(", ")} cannot be given beside it.`]);
   }
   return loadConfig(flags.config, process.env);
 }
@@ -68,7 +70,7 @@ function inputOf({ engine, host, port, adminHost, adminPort, policy, logLevel }:
   const given = {
     engines: [...engine],
     listen: defined({ host, port }),
-    admin: defined({ host: adminHost, port: adminPort }),
+    admin: defined({ host: adminHost, port: adminPort, token: process.env[ADMIN_TOKEN_VARIABLE] || undefined }),
     policy,
     log: defined({ level: logLevel }),
   };
@@ -83,7 +85,7 @@ function defined(values: Record<string, unknown>): Record<string, unknown> {
 
 function watched(path: string, router: RunningRouter): ConfigFile {
   const refused = (caught: unknown): void =>
-    router.configRefused(caught instanceof ConfigError ? caught : new ConfigError("", [String(caught)], caught));
+    router.configRefused(caught instanceof ConfigError ? caught : new ConfigError([String(caught)], caught));
   const file = new ConfigFile(
     path,
     process.env,

@@ -1,7 +1,8 @@
 import { watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Cancel, Timers } from "#src/determinism/timers.ts";
-import { ConfigError, loadConfig, type Environment } from "./loadConfig.ts";
+import { ConfigError } from "./configError.ts";
+import { loadConfig, type Environment } from "./loadConfig.ts";
 import type { Config } from "./schema.ts";
 
 /** An editor writes a file in several steps; what it looks like between them is nobody's wish. */
@@ -51,7 +52,7 @@ export class ConfigFile {
       try {
         this.#listener.changed(await loadConfig(this.path, this.#environment));
       } catch (caught) {
-        this.#listener.refused(caught instanceof ConfigError ? caught : new ConfigError("", [String(caught)], caught));
+        this.#listener.refused(caught instanceof ConfigError ? caught : new ConfigError([String(caught)], caught));
       }
     });
     return this.#loading;

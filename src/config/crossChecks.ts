@@ -22,7 +22,11 @@ export function crossChecks(config: Config): readonly Problem[] {
 
 function adminToken({ admin }: Config, refuse: Refuse): void {
   if (!admin.enabled || admin.token !== undefined || isLoopback(admin.host)) return;
-  refuse(["admin", "host"], admin.host, "a loopback address, unless admin.token is set");
+  refuse(
+    ["admin", "host"],
+    admin.host,
+    "a loopback address, unless admin.token is set (without a file: KVASIR_ADMIN_TOKEN)",
+  );
 }
 
 function classNames(config: Config, refuse: Refuse): void {

@@ -64,7 +64,7 @@ function allowedByNode(node: SchemaNode): string {
   if (node.type === "array") return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
   if (node.type === "object") return "a mapping";
   if (node.type === "null") return "null";
-  return node.minLength === undefined
-    ? "a string"
-    : `a string of ${node.minLength}..${node.maxLength ?? ""} characters`;
+  if (node.minLength === undefined) return "a string";
+  if (node.maxLength === undefined) return `a string of at least ${node.minLength} characters`;
+  return `a string of ${node.minLength}..${node.maxLength} characters`;
 }

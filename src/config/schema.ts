@@ -4,7 +4,7 @@ import { enginesSchema, discoverySchema, engineTlsSchema } from "./enginesSchema
 import { limitsSchema } from "./limitsSchema.ts";
 import { keySchema } from "./keySchema.ts";
 import { classSchema, modelSchema, policySchema } from "./modelsSchema.ts";
-import { filePath, integer, modelName, name, port, secret } from "./schemaParts.ts";
+import { filePath, host, integer, modelName, name, port, secret } from "./schemaParts.ts";
 
 const tls = z
   .strictObject({
@@ -15,7 +15,7 @@ const tls = z
 
 const listen = z
   .strictObject({
-    host: z.string().min(1).default("0.0.0.0").describe("Address to listen on. `::` takes IPv6 and IPv4."),
+    host: host.default("0.0.0.0").describe("Address to listen on. `::` takes IPv6 and IPv4."),
     port: port.default(8080).describe("Port; 0 lets the system choose."),
     tls: tls.optional(),
   })
@@ -25,7 +25,7 @@ const listen = z
 const admin = z
   .strictObject({
     enabled: z.boolean().default(true).describe("False: no admin listener, and so no metrics."),
-    host: z.string().min(1).default("127.0.0.1").describe("Address to listen on. Anything but loopback needs a token."),
+    host: host.default("127.0.0.1").describe("Address to listen on. Anything but loopback needs a token."),
     port: port.default(9091).describe("Port; 0 lets the system choose."),
     token: secret.optional().describe("Bearer token that every admin request must carry, 8 characters at least."),
     tls: tls.optional(),

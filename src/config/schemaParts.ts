@@ -13,6 +13,8 @@ export function number(min: number, max: number): z.ZodNumber {
 
 export const MAX_MS = 86_400_000;
 
+/** Name or address of a listener; 253 is the longest name that DNS has. */
+export const host = z.string().min(1).max(253);
 export const port = integer(0, 65_535);
 export const name = z
   .string()

@@ -1,30 +1,15 @@
-/** What can be degraded. Metric label values and `/readyz` details use these words. */
-export type ConditionKey =
-  | "metrics_stale"
-  | "metric_missing"
-  | "index_approximate"
-  | "index_distrusted"
-  | "index_full"
-  | "events_gap"
-  | "block_size_mismatch"
-  | "cache_prediction_off"
-  | "prefix_caching_off"
-  | "replica_quarantined"
-  | "replica_unreachable"
-  | "source_failed"
-  | "limits_assumed"
-  | "replica_limit_reached"
-  | "engine_unidentified"
-  | "gateway_open"
-  | "config_refused"
-  | "restart_needed";
+import { CONDITION_GUIDE } from "./conditionGuide.ts";
+import type { ConditionKey } from "./conditionGuide.ts";
 
 export interface Condition {
   readonly key: ConditionKey;
   /** Null: of the whole router. */
   readonly replicaId: string | null;
   readonly sinceMs: number;
+  /** What was seen. */
   readonly message: string;
+  /** What to do about it. */
+  readonly mend: string;
 }
 
 /** The visible degradations of the fleet. Bounded; the newest ones past the bound are counted, not kept. */
@@ -45,7 +30,10 @@ export class Conditions {
       this.#unkept++;
       return false;
     }
-    if (known?.message !== message) this.#byKey.set(id, { key, replicaId, sinceMs: known?.sinceMs ?? nowMs, message });
+    if (known?.message !== message) {
+      const { mend } = CONDITION_GUIDE[key];
+      this.#byKey.set(id, { key, replicaId, sinceMs: known?.sinceMs ?? nowMs, message, mend });
+    }
     return known === undefined;
   }
 

@@ -12,7 +12,7 @@ import { Health } from "./health.ts";
 import { LatencyModel } from "./latencyModel.ts";
 import { Ledger } from "./ledger.ts";
 import { LIFECYCLE_LIMITS } from "./lifecycle.ts";
-import type { Lifecycle, LifecycleLimits } from "./lifecycle.ts";
+import type { LifecycleLimits } from "./lifecycle.ts";
 import { ModelDirectory } from "./modelDirectory.ts";
 import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
@@ -22,6 +22,7 @@ import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import { PrefixIndex } from "./prefixIndex.ts";
 import type { PrefixIndexOptions } from "./prefixIndex.ts";
 import { Replica, replicaId } from "./replica.ts";
+import { reportLifecycle, reportLimits, reportMissing } from "./replicaConditions.ts";
 import { ReplicaLoad } from "./replicaLoad.ts";
 import { TokenDensity } from "./tokenDensity.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -181,14 +182,7 @@ export class Fleet {
     for (const replica of this.ofEndpoint(endpointName)) {
       const metrics = scrape.byRank.get(replica.rank ?? 0);
       if (metrics !== undefined) this.applyMetrics(replica, metrics, nowMs);
-      if (scrape.missing.length === 0) this.conditions.clear("metric_missing", replica.id);
-      else
-        this.conditions.raise(
-          "metric_missing",
-          replica.id,
-          `${replica.id} does not publish ${scrape.missing.join(", ")}.`,
-          nowMs,
-        );
+      reportMissing(this.conditions, replica, scrape.missing, nowMs);
     }
   }
 
@@ -266,9 +260,7 @@ export class Fleet {
       endpoint,
       rank,
       latency: new LatencyModel(prior ?? GENERIC_PRIOR, prior === undefined ? "generic" : "prior"),
-      health: new Health(nowMs, this.#lifecycleLimits, (lifecycle, atMs) =>
-        this.#stateChanged(replica, lifecycle, atMs),
-      ),
+      health: new Health(nowMs, this.#lifecycleLimits, (_lifecycle, atMs) => this.#stateChanged(replica, atMs)),
     });
     this.#byIndex[replica.index] = replica;
     this.index.setCapacity(replica.index, replica.limits().kvCapacityTokens);
@@ -297,38 +289,16 @@ export class Fleet {
 
   #refreshLimits(replica: Replica, nowMs: number): void {
     replica.refreshLimits();
-    const limits = replica.limits();
+    const { kvCapacityTokens } = replica.limits();
     const caching = replica.metrics?.value.prefixCachingEnabled ?? replica.profile?.prefixCachingEnabled ?? null;
-    this.index.setCapacity(replica.index, caching === false ? 0 : limits.kvCapacityTokens);
-    this.#hold("prefix_caching_off", caching === false, replica, "caches no prefixes.", nowMs);
-    const assumed = limits.basis === "assumed";
-    this.#hold(
-      "limits_assumed",
-      assumed,
-      replica,
-      "does not say how much it takes at a time: set maxRunningRequests and kvCapacityTokens of this engine.",
-      nowMs,
-    );
+    this.index.setCapacity(replica.index, caching === false ? 0 : kvCapacityTokens);
+    reportLimits(this.conditions, replica, caching, nowMs);
   }
 
-  #stateChanged(replica: Replica, lifecycle: Lifecycle, nowMs: number): void {
+  #stateChanged(replica: Replica, nowMs: number): void {
     if (replica.removed) return;
-    const { state } = lifecycle;
-    const out = state === "quarantined" || state === "half_open";
-    this.#hold("replica_quarantined", out, replica, "fails or refuses requests, and is tried now and then.", nowMs);
-    this.#hold("replica_unreachable", state === "unreachable", replica, "does not answer.", nowMs);
+    reportLifecycle(this.conditions, replica, nowMs);
     this.#tell({ kind: "lifecycle", replica });
-  }
-
-  #hold(
-    key: "prefix_caching_off" | "limits_assumed" | "replica_quarantined" | "replica_unreachable",
-    holds: boolean,
-    replica: Replica,
-    what: string,
-    nowMs: number,
-  ): void {
-    if (holds) this.conditions.raise(key, replica.id, `${replica.id} ${what}`, nowMs);
-    else this.conditions.clear(key, replica.id);
   }
 
   #tell(change: FleetChange): void {

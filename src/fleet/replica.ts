@@ -13,8 +13,8 @@ export interface ReplicaLimits {
   readonly maxRunningRequests: number;
   readonly kvCapacityTokens: number;
   readonly kvBlockTokens: number;
-  /** The worst source of the three: the engine said it, or nothing did. */
-  readonly basis: "engine" | "assumed";
+  /** Which of the first two nobody has told, named as the configuration's keys. */
+  readonly assumed: readonly ("maxRunningRequests" | "kvCapacityTokens")[];
 }
 
 /**
@@ -25,7 +25,7 @@ export const ASSUMED_LIMITS: ReplicaLimits = {
   maxRunningRequests: 256,
   kvCapacityTokens: 450_000,
   kvBlockTokens: 16,
-  basis: "assumed",
+  assumed: ["maxRunningRequests", "kvCapacityTokens"],
 };
 
 /**
@@ -103,15 +103,16 @@ export class Replica {
     const { profile } = this;
     const value = this.metrics?.value;
     const { endpoint } = this;
-    const maxRunningRequests =
-      endpoint.maxRunningRequests ?? value?.maxRunningRequests ?? profile?.maxRunningRequests ?? null;
-    const kvCapacityTokens = endpoint.kvCapacityTokens ?? value?.kvCapacityTokens ?? profile?.kvCapacityTokens ?? null;
+    const known = {
+      maxRunningRequests: endpoint.maxRunningRequests ?? value?.maxRunningRequests ?? profile?.maxRunningRequests,
+      kvCapacityTokens: endpoint.kvCapacityTokens ?? value?.kvCapacityTokens ?? profile?.kvCapacityTokens,
+    };
     const kvBlockTokens = value?.kvBlockTokens ?? profile?.kvBlockTokens ?? null;
     this.#limits = {
-      maxRunningRequests: maxRunningRequests ?? ASSUMED_LIMITS.maxRunningRequests,
-      kvCapacityTokens: kvCapacityTokens ?? ASSUMED_LIMITS.kvCapacityTokens,
+      maxRunningRequests: known.maxRunningRequests ?? ASSUMED_LIMITS.maxRunningRequests,
+      kvCapacityTokens: known.kvCapacityTokens ?? ASSUMED_LIMITS.kvCapacityTokens,
       kvBlockTokens: kvBlockTokens ?? ASSUMED_LIMITS.kvBlockTokens,
-      basis: maxRunningRequests === null || kvCapacityTokens === null ? "assumed" : "engine",
+      assumed: ASSUMED_LIMITS.assumed.filter((key) => (known[key] ?? null) === null),
     };
   }
 

@@ -1,6 +1,7 @@
 import type { Fleet } from "./fleet.ts";
 import { reportSilent, reportView } from "./precise/viewConditions.ts";
 import type { Replica } from "./replica.ts";
+import { reportRoles } from "./roles.ts";
 
 /** An unobserved replica is half way back to what its peers are like after this time. */
 const RELAX_HALF_LIFE_MS = 20_000;
@@ -31,6 +32,7 @@ export class Upkeep {
       if (share > 0 && !observed.has(replica)) relax(replica, fleet, observed, share);
     }
     reportSilent(fleet, nowMs);
+    reportRoles(fleet, nowMs);
   }
 
   #watchMetrics({ conditions }: Fleet, { id, lifecycle, metrics }: Replica, nowMs: number): void {

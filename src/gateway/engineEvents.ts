@@ -45,6 +45,7 @@ export function logFleetChanges(fleet: Fleet, log: RequestLog): void {
     if (kind !== "lifecycle") return;
     const { state } = replica.lifecycle;
     const level = state === "quarantined" || state === "unreachable" ? "warn" : "info";
-    log.event(level, "replica changed state", { replica: replica.id, state });
+    const cause = "cause" in replica.lifecycle ? { cause: replica.lifecycle.cause } : {};
+    log.event(level, "replica changed state", { replica: replica.id, state, ...cause });
   });
 }

@@ -1,4 +1,4 @@
-import { ConfigError } from "#src/config/loadConfig.ts";
+import { ConfigError, problemAt } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
 import { PolicyOptionError } from "#src/routing/options.ts";
@@ -21,8 +21,8 @@ export class Policies {
     this.#byModel = new Map(
       Object.entries(config.models).flatMap(([model, { policy }]) => (policy === undefined ? [] : [[model, policy]])),
     );
-    check("policy", config.policy);
-    for (const [model, policy] of this.#byModel) check(`models.${model}.policy`, policy);
+    check(config, ["policy"], config.policy);
+    for (const [model, policy] of this.#byModel) check(config, ["models", model, "policy"], policy);
     if (previous === null) return;
     for (const [model, made] of previous.#made) {
       if (JSON.stringify(made.from) === JSON.stringify(this.#configOf(model))) this.#made.set(model, made);
@@ -44,13 +44,13 @@ export class Policies {
   }
 }
 
-function check(key: string, { name, options }: PolicyConfig): void {
+function check(config: Config, key: readonly string[], { name, options }: PolicyConfig): void {
   try {
     createPolicy(name, options);
   } catch (caught) {
     if (!(caught instanceof PolicyOptionError)) throw caught;
     const option = caught.key.slice(caught.key.indexOf(".") + 1);
-    const value = JSON.stringify(caught.value);
-    throw new ConfigError("", [`${key}.options.${option}: ${value} is not allowed: ${caught.allowed}`], caught);
+    const what = `${JSON.stringify(caught.value)} is not allowed: ${caught.allowed}`;
+    throw new ConfigError([problemAt(config, [...key, "options", option], what)], caught);
   }
 }

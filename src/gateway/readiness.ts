@@ -1,4 +1,5 @@
 import type { Fleet } from "#src/fleet/fleet.ts";
+import { modelsWithoutServer } from "#src/fleet/roles.ts";
 import type { WarmStart, WarmStartReport } from "./warmStart.ts";
 import { conditionReport, type ReportedCondition } from "#src/telemetry/conditionReport.ts";
 
@@ -16,10 +17,13 @@ export interface Readiness {
 export function readinessOf(fleet: Fleet, warmStart: WarmStart, draining: boolean, nowMs: number): Readiness {
   const replicas = fleet.replicas();
   const routable = replicas.filter(({ health, profile }) => profile !== null && health.routable(nowMs)).length;
+  const unserved = modelsWithoutServer(fleet);
   const reasons: string[] = [];
   if (draining) reasons.push("draining");
   if (replicas.length === 0) reasons.push("no engines are known");
   else if (routable === 0) reasons.push("no replica takes requests");
+  else if (unserved.length === bases(fleet))
+    reasons.push(`no replica has a role that serves by itself: ${unserved.join(", ")}`);
   const warm = warmStart.report();
   if (!warm.done && replicas.length > 0) reasons.push(warmingReason(warm, replicas.length));
   return {
@@ -29,6 +33,10 @@ export function readinessOf(fleet: Fleet, warmStart: WarmStart, draining: boolea
     replicas: { routable, all: replicas.length },
     warmStart: warm,
   };
+}
+
+function bases(fleet: Fleet): number {
+  return fleet.models().filter(({ parent }) => parent === null).length;
 }
 
 function warmingReason({ pending }: WarmStartReport, replicas: number): string {

@@ -1,7 +1,9 @@
 import { randomInt } from "node:crypto";
+import type { AddressInfo } from "node:net";
 import { isLoopback } from "#src/config/loopback.ts";
-import type { ConfigError } from "#src/config/loadConfig.ts";
+import type { ConfigError } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
+import { configWarnings } from "#src/config/warnings.ts";
 import { processClock, type Clock } from "#src/determinism/clock.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { processTimers } from "#src/determinism/timers.ts";
@@ -26,6 +28,7 @@ import { ClientApi } from "./clientApi.ts";
 import { EngineSet } from "./engineSet.ts";
 import type { GatewayParts } from "./gatewayParts.ts";
 import { HttpServer, type ServerTls } from "./http/httpServer.ts";
+import { ListenError } from "./listenError.ts";
 import { loadTokenizers } from "./modelTokenizers.ts";
 import { Policies } from "./policies.ts";
 import { readinessOf } from "./readiness.ts";
@@ -183,9 +186,10 @@ class Router implements RunningRouter {
   async start(): Promise<void> {
     const { listen, admin, policy } = this.#config;
     await loadTokenizers(this.#config, this.#tokens);
-    this.url = addressUrl(this.#tls.listen, await this.#server.listen(listen));
-    if (admin.enabled) this.adminUrl = addressUrl(this.#tls.admin, await this.#adminServer.listen(admin));
-    this.#warnIfOpen();
+    this.url = addressUrl(this.#tls.listen, await taken("listen", this.#server.listen(listen)));
+    if (admin.enabled)
+      this.adminUrl = addressUrl(this.#tls.admin, await taken("admin", this.#adminServer.listen(admin)));
+    this.#warn();
     this.#log.event("info", "router started", { url: this.url, adminUrl: this.adminUrl, policy: policy.name });
     // Not awaited: a slow name server must not keep the engines that are known from being used.
     this.#engines.start().catch((caught: unknown) => {
@@ -219,7 +223,7 @@ class Router implements RunningRouter {
         nowMs,
       );
     }
-    this.#warnIfOpen();
+    this.#warn();
     this.#log.event(waiting.length > 0 ? "warn" : "info", "configuration reloaded", { restartNeededFor: waiting });
     await this.#engines.reload(config);
   }
@@ -262,7 +266,9 @@ class Router implements RunningRouter {
     return new Promise((resolve) => void processTimers.after(forMs, resolve));
   }
 
-  #warnIfOpen(): void {
+  /** Of what the configuration allows and most likely does not mean. */
+  #warn(): void {
+    for (const warning of configWarnings(this.#config)) this.#log.event("warn", warning);
     const { keys, listen } = this.#config;
     const { conditions } = this.fleet;
     if (keys.length > 0 || isLoopback(listen.host)) {
@@ -273,6 +279,14 @@ class Router implements RunningRouter {
     if (conditions.raise("gateway_open", null, message, this.#clock.nowMs())) {
       this.#log.event("warn", message, { listen: listen.host });
     }
+  }
+}
+
+async function taken(listener: "listen" | "admin", listening: Promise<AddressInfo>): Promise<AddressInfo> {
+  try {
+    return await listening;
+  } catch (cause) {
+    throw new ListenError(listener, cause);
   }
 }
 

@@ -1,3 +1,4 @@
+import { ConfigError, problemAt } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
 import type { Timers } from "#src/determinism/timers.ts";
 import { AdminSource } from "#src/discovery/adminSource.ts";
@@ -8,9 +9,16 @@ import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { Source } from "#src/discovery/source.ts";
 import { StaticSource } from "#src/discovery/staticSource.ts";
 
-/** The engines that the configuration lists. */
+/** The engines that the configuration lists. Throws ConfigError for an address that cannot be used. */
 export function configuredEndpoints(config: Config): EngineEndpoint[] {
-  return config.engines.map((engine) => parseEndpoint({ ...engine, apiKey: engine.apiKey?.reveal() }));
+  return config.engines.map((engine, at) => {
+    try {
+      return parseEndpoint({ ...engine, apiKey: engine.apiKey?.reveal() });
+    } catch (caught) {
+      const what = caught instanceof Error ? caught.message : String(caught);
+      throw new ConfigError([problemAt(config, ["engines", at], what)], caught);
+    }
+  });
 }
 
 /** Everything that names engines. The list of the configuration comes first: where two disagree, it is right. */

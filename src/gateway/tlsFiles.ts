@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext, getCACertificates } from "node:tls";
-import { ConfigError } from "#src/config/loadConfig.ts";
+import { ConfigError, problemAt } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
 import type { ServerTls } from "./http/httpServer.ts";
 
@@ -13,32 +13,36 @@ export interface TlsMaterial {
 }
 
 /** Throws ConfigError if a file is not there, or certificate and key don't go together. */
-export async function readTlsFiles({ listen, admin, engineTls: { caFile } }: Config): Promise<TlsMaterial> {
+export async function readTlsFiles(config: Config): Promise<TlsMaterial> {
+  const { caFile } = config.engineTls;
   return {
-    listen: await listenerTls("listen.tls", listen.tls),
-    admin: await listenerTls("admin.tls", admin.tls),
+    listen: await listenerTls(config, "listen"),
+    admin: await listenerTls(config, "admin"),
     engineAuthorities:
-      caFile === undefined ? undefined : [...getCACertificates(), await pem("engineTls.caFile", caFile)],
+      caFile === undefined ? undefined : [...getCACertificates(), await pem(config, ["engineTls", "caFile"], caFile)],
   };
 }
 
-async function listenerTls(key: string, tls: Config["listen"]["tls"]): Promise<ServerTls | undefined> {
+async function listenerTls(config: Config, listener: "listen" | "admin"): Promise<ServerTls | undefined> {
+  const { tls } = config[listener];
   if (tls === undefined) return undefined;
-  const cert = await pem(`${key}.certFile`, tls.certFile);
-  const privateKey = await pem(`${key}.keyFile`, tls.keyFile);
+  const cert = await pem(config, [listener, "tls", "certFile"], tls.certFile);
+  const privateKey = await pem(config, [listener, "tls", "keyFile"], tls.keyFile);
   try {
     createSecureContext({ cert, key: privateKey });
   } catch (cause) {
-    throw new ConfigError("", [`${key}: certificate and key cannot be used: ${messageOf(cause)}`], cause);
+    const what = `certificate and key cannot be used: ${messageOf(cause)}`;
+    throw new ConfigError([problemAt(config, [listener, "tls"], what)], cause);
   }
   return { cert, key: privateKey };
 }
 
-async function pem(key: string, path: string): Promise<string> {
+async function pem(config: Config, key: readonly string[], path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (cause) {
-    throw new ConfigError("", [`${key}: ${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`], cause);
+    const what = `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`;
+    throw new ConfigError([problemAt(config, key, what)], cause);
   }
 }
 

@@ -146,11 +146,9 @@ export class Feedback {
     this.#fleet.index.correct(prefix, Math.floor(reportedTokens / identity.blockTokens));
     // Of several sequences some find what the others have just computed.
     if (reservation.sequences > 1) return;
-    const blockTokens = Math.max(
-      this.#fleet.cacheBlockTokens(replica),
-      identity.approximate ? identity.blockTokens : 0,
-    );
-    replica.cachePrediction.observe(reservation.cachedTokens, reportedTokens, blockTokens);
+    // Where a prompt is known by its text, lengths are estimates and their differences prove nothing.
+    if (identity.approximate) return;
+    replica.cachePrediction.observe(reservation.cachedTokens, cachedTokens, this.#fleet.cacheBlockTokens(replica));
   }
 
   #observeLengths({ request, reservation }: Placement, usage: Usage): void {

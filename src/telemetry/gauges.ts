@@ -83,7 +83,7 @@ const REPLICA_GAUGES: readonly {
   },
   {
     name: "kvasir_replica_cache_prediction_agreement_ratio",
-    help: "Share of the last hundred answers whose cached tokens were as predicted, to within one block.",
+    help: "Of the last hundred answers to prompts known by their tokens: share whose cached tokens were as predicted.",
     read: (one) => one.cachePredictionAgreement,
   },
 ];

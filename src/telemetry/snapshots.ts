@@ -46,6 +46,7 @@ export interface ConditionSnapshot {
   readonly replicaId: string | null;
   readonly sinceMs: number;
   readonly message: string;
+  readonly mend: string;
 }
 
 /** How many wait in the router, by model and class. */

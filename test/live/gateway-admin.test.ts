@@ -5,7 +5,8 @@ import { Agent, request } from "undici";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, configFrom } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom } from "#src/config/loadConfig.ts";
 import { startEmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import { startRouter } from "#src/gateway/router.ts";
 import { chat, FAST, MODEL, routable, setUp, until } from "./gatewaySetup.ts";
@@ -88,6 +89,16 @@ describe("the admin listener", () => {
     await setup.engines[0]!.faults.set({ refuse: true });
     await until("it is not ready", async () => (await fetch(`${setup.adminUrl}/readyz`)).status === 503);
     assert.deepEqual((await get(`${setup.adminUrl}/readyz`))["reasons"], ["no replica takes requests"]);
+  });
+
+  it("is not ready while no engine has a role that serves, and says which", async () => {
+    await using setup = await setUp([{}]);
+    const [engine] = setup.engines;
+    await setup.router.reload(configFrom({ engines: [{ url: engine!.url, role: "draft" }], admin: { port: 0 } }));
+    await until("it is not ready", async () => (await fetch(`${setup.adminUrl}/readyz`)).status === 503);
+    const { reasons } = await get(`${setup.adminUrl}/readyz`);
+    assert.deepEqual(reasons, [`no replica has a role that serves by itself: ${MODEL} (draft)`]);
+    assert.ok(setup.logged.some(({ msg }) => String(msg).startsWith("engines.0.role: draft: ")));
   });
 
   it("wants its token on every route but the probes", async () => {

@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { ConfigError, configFrom } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom } from "#src/config/loadConfig.ts";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import { chat, FAST, MODEL, setUp, until } from "./gatewaySetup.ts";
 
@@ -36,7 +37,7 @@ describe("a reload", () => {
     await using setup = await setUp([{}], { policy: "random" });
     const bad = configFrom({ policy: { name: "random", options: { nope: 1 } } });
     await assert.rejects(setup.router.reload(bad), ConfigError);
-    setup.router.configRefused(new ConfigError("kvasir.yaml", [":1: bad"]));
+    setup.router.configRefused(new ConfigError(["kvasir.yaml:1: bad"]));
     const { conditions } = (await (await fetch(`${setup.adminUrl}/readyz`)).json()) as {
       conditions: { condition: string; message: string }[];
     };

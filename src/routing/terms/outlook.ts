@@ -85,7 +85,7 @@ export class Outlook {
     const limits = replica.limits();
     this.slots = Math.max(1, limits.maxRunningRequests);
     this.capacityTokens = Math.max(1, limits.kvCapacityTokens);
-    this.limitsBasis = limits.basis === "engine" ? MEASURED : PRIOR;
+    this.limitsBasis = limits.assumed.length === 0 ? MEASURED : PRIOR;
     this.latencyBasis = latency.basis === "learned" ? LEARNED : PRIOR;
     this.cacheBasis = identity.unhashable === null ? LEARNED : PRIOR;
     const fresh = metrics !== null && nowMs - metrics.atMs <= settings.staleAfterMs;

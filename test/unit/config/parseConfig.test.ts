@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import * as fc from "fast-check";
-import { ConfigError, configFrom, parseConfig } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom, parseConfig } from "#src/config/loadConfig.ts";
+import { configWarnings } from "#src/config/warnings.ts";
 import { redacted } from "#src/config/redacted.ts";
 
 /** The lines of the error that `text` gives. */
@@ -23,6 +25,13 @@ describe("a configuration", () => {
     assert.deepEqual(config.policy, { name: "kvasir", options: {} });
     assert.ok(config.limits.firstTokenMs > 120_000);
     assert.deepEqual(configFrom({}), config);
+  });
+
+  it("warns of engines with a role that gets no requests, with their line", () => {
+    const text = "engines:\n  - http://a:1\n  - url: http://b:1\n    role: draft\n";
+    const [warning, ...more] = configWarnings(parseConfig(text, {}, "kvasir.yaml"));
+    assert.match(warning ?? "", /^kvasir\.yaml:4: engines\.1\.role: draft: /);
+    assert.deepEqual(more, []);
   });
 
   it("is frozen all the way down", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { CONDITION_GUIDE } from "#src/fleet/conditionGuide.ts";
 import { Conditions } from "#src/fleet/conditions.ts";
 import { sharing } from "#src/fleet/topology.ts";
 
@@ -8,7 +9,10 @@ describe("conditions", () => {
     const conditions = new Conditions();
     assert.equal(conditions.raise("metrics_stale", "a:1", "old", 10), true);
     assert.equal(conditions.raise("metrics_stale", "a:1", "older", 20), false);
-    assert.deepEqual(conditions.list(), [{ key: "metrics_stale", replicaId: "a:1", sinceMs: 10, message: "older" }]);
+    const { mend } = CONDITION_GUIDE.metrics_stale;
+    assert.deepEqual(conditions.list(), [
+      { key: "metrics_stale", replicaId: "a:1", sinceMs: 10, message: "older", mend },
+    ]);
     assert.equal(conditions.clear("metrics_stale", "a:1"), true);
     assert.equal(conditions.clear("metrics_stale", "a:1"), false);
   });

@@ -29,16 +29,18 @@ describe("the fleet", () => {
   it("takes the operator's word for limits that an engine does not publish, also when it changes", () => {
     const { fleet, clock, replica } = readyFleet(["a:1"]);
     const a = replica("a:1");
-    const assumed = () => fleet.conditions.list().some(({ key }) => key === "limits_assumed");
-    assert.equal(a.limits().basis, "assumed");
-    assert.ok(assumed());
+    const assumed = () => fleet.conditions.list().find(({ key }) => key === "limits_assumed")?.message;
+    assert.deepEqual(a.limits().assumed, ["maxRunningRequests", "kvCapacityTokens"]);
+    assert.match(assumed() ?? "", /set maxRunningRequests and kvCapacityTokens of/);
+    fleet.applyEndpoints("list", [endpoint("a:1", { kvCapacityTokens: 1000 })], clock.nowMs());
+    assert.match(assumed() ?? "", /set maxRunningRequests of/);
     const told = endpoint("a:1", { maxRunningRequests: 7, kvCapacityTokens: 1000 });
     fleet.applyEndpoints("list", [told], clock.nowMs());
     assert.equal(replica("a:1"), a);
     assert.equal(a.limits().maxRunningRequests, 7);
     assert.equal(a.limits().kvCapacityTokens, 1000);
-    assert.equal(a.limits().basis, "engine");
-    assert.ok(!assumed());
+    assert.deepEqual(a.limits().assumed, []);
+    assert.equal(assumed(), undefined);
   });
 
   it("keeps what it knows of a replica whose labels change, and nothing of one whose address does", () => {
@@ -142,7 +144,7 @@ describe("the fleet", () => {
 
   it("takes limits from metrics, then from the profile, and says when it has to assume them", () => {
     const { fleet, clock, replica } = readyFleet(["a:1"]);
-    assert.equal(replica("a:1").limits().basis, "assumed");
+    assert.equal(replica("a:1").limits().assumed.length, 2);
     assert.equal(fleet.conditions.has("limits_assumed", "a:1"), true);
     fleet.applyProfile("a:1", profile({ maxRunningRequests: 32, kvCapacityTokens: 1_000 }), clock.nowMs());
     fleet.applyMetrics(replica("a:1"), metrics({ kvCapacityTokens: 2_000 }), clock.nowMs());
@@ -150,7 +152,7 @@ describe("the fleet", () => {
       maxRunningRequests: 32,
       kvCapacityTokens: 2_000,
       kvBlockTokens: 16,
-      basis: "engine",
+      assumed: [],
     });
     assert.equal(fleet.conditions.has("limits_assumed", "a:1"), false);
   });

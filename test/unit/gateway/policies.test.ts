@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ConfigError, configFrom } from "#src/config/loadConfig.ts";
+import { ConfigError } from "#src/config/configError.ts";
+import { configFrom, parseConfig } from "#src/config/loadConfig.ts";
 import { POLICY_NAMES as CONFIG_NAMES, PREDEFINED_CLASS_NAMES } from "#src/config/names.ts";
 import { Policies } from "#src/gateway/policies.ts";
 import { restartKeys } from "#src/gateway/restartKeys.ts";
@@ -41,6 +42,11 @@ describe("policies by configuration", () => {
       );
       return true;
     });
+    const text = "policy: random\nmodels:\n  m:\n    policy:\n      name: prefix-scorer\n      options: { nope: 1 }\n";
+    assert.throws(
+      () => new Policies(parseConfig(text, {}, "kvasir.yaml")),
+      /^ConfigError: kvasir\.yaml:6: models\.m\.policy/,
+    );
     assert.throws(bad({ nope: 1 }), /models\.m\.policy\.options\.nope: 1 is not allowed: options /);
   });
 });

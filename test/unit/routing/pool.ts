@@ -88,7 +88,7 @@ export function replica(facts: Facts = {}): PricedReplica {
       maxRunningRequests: facts.slots ?? 256,
       kvCapacityTokens: facts.capacityTokens ?? 450_000,
       kvBlockTokens: 16,
-      basis: facts.limitsBasis ?? "engine",
+      assumed: facts.limitsBasis === "assumed" ? ["maxRunningRequests", "kvCapacityTokens"] : [],
     }),
   };
 }

@@ -47,11 +47,11 @@ test("a log of no size keeps nothing", () => {
 
 test("conditions are reported the oldest first, with their age", () => {
   const raised = [
-    { key: "metrics_stale", replicaId: "a:1", sinceMs: 5_000, message: "No metrics." },
-    { key: "index_approximate", replicaId: null, sinceMs: 1_000, message: "No events." },
+    { key: "metrics_stale", replicaId: "a:1", sinceMs: 5_000, message: "No metrics.", mend: "Enable them." },
+    { key: "index_approximate", replicaId: null, sinceMs: 1_000, message: "No events.", mend: "Publish them." },
   ];
   assert.deepEqual(conditionReport(raised, 6_500), [
-    { condition: "index_approximate", replica: null, forSeconds: 5.5, message: "No events." },
-    { condition: "metrics_stale", replica: "a:1", forSeconds: 1.5, message: "No metrics." },
+    { condition: "index_approximate", replica: null, forSeconds: 5.5, message: "No events.", mend: "Publish them." },
+    { condition: "metrics_stale", replica: "a:1", forSeconds: 1.5, message: "No metrics.", mend: "Enable them." },
   ]);
 });

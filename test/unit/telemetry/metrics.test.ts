@@ -167,7 +167,7 @@ describe("replicas", () => {
 
 describe("the router itself", () => {
   test("queue and conditions are read at the scrape", async () => {
-    let raised = [{ key: "metrics_stale", replicaId: "a:1", sinceMs: 0, message: "old" }];
+    let raised = [{ key: "metrics_stale", replicaId: "a:1", sinceMs: 0, message: "old", mend: "" }];
     const metrics = metricsWith({
       waiting: () => [{ model: "llama", className: "batch", requests: 7 }],
       queueBytes: () => 4_096,
