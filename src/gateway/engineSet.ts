@@ -62,7 +62,10 @@ export class EngineSet {
       listener: {
         ...toFleet,
         identified: (endpoint, profile, nowMs) => {
+          const [before] = fleet.ofEndpoint(endpoint.name);
           toFleet.identified(endpoint, profile, nowMs);
+          // What its streams told went to a replica that is no more.
+          if (fleet.ofEndpoint(endpoint.name)[0] !== before) this.#kvEvents.restarted(endpoint);
           this.#kvEvents.identified(endpoint, profile);
         },
         restarted: (endpoint, nowMs) => {

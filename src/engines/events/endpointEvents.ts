@@ -65,6 +65,13 @@ export class EndpointEvents {
     return [...this.#streams].map(([rank, stream]) => ({ rank, status: stream.status() }));
   }
 
+  /** Other streams of the same ranks follow, or `last`: none. What was told is void, for nobody keeps it up to date. */
+  handOver(last: boolean): void {
+    for (const rank of this.#streams.keys()) this.#listenerOf(rank).lost("rebuild");
+    this.#pull?.startOver();
+    if (last) this.#listenerOf(0).failed("KV events are no longer followed.");
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelAsk();
@@ -106,7 +113,10 @@ export class EndpointEvents {
     this.#askFailures = 0;
     this.#lastWhy = null;
     this.#ranks = this.endpoint.dataParallelRanks ?? ranks ?? this.#ranks;
-    if (!isDeepStrictEqual(source, this.#source)) this.#endStreams();
+    if (!isDeepStrictEqual(source, this.#source)) {
+      this.handOver(false);
+      this.#endStreams();
+    }
     this.#source = source;
     this.#follow();
   }

@@ -69,6 +69,8 @@ export class KvEventMonitor {
     for (const [url, events] of this.#endpoints) {
       if (isDeepStrictEqual(events.endpoint, wanted.get(url))) continue;
       this.#endpoints.delete(url);
+      const next = wanted.get(url);
+      if (next !== undefined) events.handOver(next.kvEvents === null);
       void events.stop();
     }
     for (const [url, endpoint] of wanted) {

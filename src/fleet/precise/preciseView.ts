@@ -140,6 +140,8 @@ export class PreciseView {
 
   interrupted(why: string, nowMs: number): void {
     this.#trouble = why;
+    // Behind an interruption may be the next process: what metrics tell then may be of its start.
+    this.#restartedMs = Number.NEGATIVE_INFINITY;
     this.#input({ kind: "interrupted" }, nowMs);
   }
 

@@ -6,6 +6,7 @@ import { ManualTimers } from "#src/determinism/timers.ts";
 import { EventStream } from "#src/engines/events/stream/eventStream.ts";
 import { readLiveMessage, readReplayMessage, type BatchFrame } from "#src/engines/events/stream/frames.ts";
 import { ByteBudget, Inbox } from "#src/engines/events/stream/inbox.ts";
+import { FULLER_ASKS } from "#src/engines/events/stream/steps.ts";
 import { DEFAULT_STREAM_SETTINGS, type StreamSettings } from "#src/engines/events/stream/streamTools.ts";
 import { Turns } from "#src/engines/events/stream/turns.ts";
 import { FakeSockets } from "./fakeSockets.ts";
@@ -133,6 +134,69 @@ describe("an event stream on moved time", () => {
     sockets.endReplay();
     runTurns();
     assert.deepEqual(view.seqs, [0, 1, 2]);
+    stream.stop();
+    assert.equal(timers.pending, 0);
+  });
+
+  it("asks for everything again where an answer lacked its beginning, and is sure then", async () => {
+    const { timers, sockets, view, stream, runTurns } = setUp();
+    const answer = (...seqs: number[]): void => {
+      for (const seq of seqs) sockets.repeat(seq, one(seq));
+      sockets.endReplay();
+      runTurns();
+    };
+    sockets.subscription.events.connected();
+    answer(2, 3);
+    assert.deepEqual(view.history, { sinceSeq: 2, complete: false });
+    await timers.advance(DEFAULT_STREAM_SETTINGS.rebuildFirstDelayMs);
+    assert.equal(sockets.question.fromSeq, 0);
+    answer(0, 1, 2, 3);
+    assert.deepEqual(view.seqs, [0, 1, 2, 3]);
+    assert.deepEqual(view.history, { sinceSeq: 0, complete: true });
+    stream.stop();
+  });
+
+  it("asks for everything again after a gap that two answers did not close", async () => {
+    const { timers, sockets, view, stream, runTurns } = setUp();
+    sockets.subscription.events.connected();
+    sockets.endReplay();
+    for (const seq of [0, 3]) sockets.hear(seq, one(seq));
+    runTurns();
+    sockets.repeat(0, one(0));
+    sockets.endReplay();
+    runTurns();
+    assert.deepEqual(view.history, { sinceSeq: 3, complete: false });
+    await timers.advance(DEFAULT_STREAM_SETTINGS.rebuildFirstDelayMs);
+    for (const seq of [0, 1, 2, 3]) sockets.repeat(seq, one(seq));
+    sockets.endReplay();
+    runTurns();
+    assert.deepEqual(view.history, { sinceSeq: 0, complete: true });
+    stream.stop();
+  });
+
+  it("asks ever more seldom and not for ever where the engine has no more, and keeps what is known", async () => {
+    const { timers, clock, sockets, view, stream, runTurns } = setUp({ checkAfterMs: 1e9 });
+    sockets.subscription.events.connected();
+    const askedMs: number[] = [];
+    let answered = 0;
+    const end = clock.nowMs() + 3_600_000;
+    while (clock.nowMs() < end) {
+      if (sockets.questions.length > answered) {
+        answered++;
+        askedMs.push(clock.nowMs());
+        // The window moves on while the history that is known does not.
+        for (const seq of [4, 5, 6, 7].slice(Math.min(3, answered - 1))) sockets.repeat(seq, one(seq));
+        sockets.endReplay();
+        runTurns();
+      }
+      await timers.advance(500);
+    }
+    assert.equal(askedMs.length, 1 + FULLER_ASKS);
+    const delaysMs = askedMs.slice(1).map((atMs, at) => atMs - askedMs[at]!);
+    assert.ok(delaysMs.at(-1)! > 2 * delaysMs[0]!, delaysMs.join());
+    assert.deepEqual(view.seqs, [4, 5, 6, 7]);
+    assert.ok(view.story.every((event) => !event.startsWith("lost")));
+    assert.deepEqual(view.history, { sinceSeq: 4, complete: false });
     stream.stop();
     assert.equal(timers.pending, 0);
   });

@@ -133,6 +133,35 @@ describe("the KV event monitor", () => {
     await monitor.stop();
   });
 
+  it("tells that all is void where other streams take the place of those that told it, or none", async () => {
+    const { timers, monitor, engines, told, sockets } = setUp({ b: sglang(7000) });
+    const a = { kvEvents: CONFIGURED };
+    const live = async (): Promise<void> => {
+      await timers.advance(1);
+      sockets.subscription.events.connected();
+      sockets.endReplay();
+      await timers.advance(1);
+    };
+    monitor.setEndpoints([endpoint("a", a)]);
+    await live();
+    monitor.setEndpoints([endpoint("a", { ...a, labels: { rack: "2" } })]);
+    assert.deepEqual(told.slice(-2), ["live a 0", "lost a 0"]);
+    await live();
+    monitor.setEndpoints([endpoint("a", { kvEvents: null })]);
+    assert.deepEqual(told.slice(-3), ["live a 0", "lost a 0", "failed a 0"]);
+    monitor.setEndpoints([]);
+    assert.deepEqual(told.slice(-1), ["failed a 0"], "nobody is left to whom it could matter");
+
+    const b = endpoint("b");
+    monitor.setEndpoints([b]);
+    await live();
+    engines["b"] = sglang(8000);
+    monitor.identified(b, PROFILE);
+    await timers.advance(1);
+    assert.deepEqual(told.slice(-2), ["live b 0", "lost b 0"]);
+    await monitor.stop();
+  });
+
   it("starts over when the engine is known to be another process", async () => {
     const { timers, monitor, sockets, told, opened } = setUp();
     const a = endpoint("a", { kvEvents: CONFIGURED });

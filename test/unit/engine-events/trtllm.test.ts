@@ -109,6 +109,20 @@ describe("TensorRT-LLM's pulled events", () => {
     assert.equal(later?.events?.length, 1);
   });
 
+  it("leave out the removal of blocks that were not full, and of so many at most", () => {
+    const reader = new PulledEvents(2);
+    const kinds = (...events: string[]) =>
+      reader
+        .read(list(...events))!
+        .map(({ events }) =>
+          events!.map((event) => [event.kind, "engineHashes" in event && event.engineHashes.length]),
+        );
+    assert.deepEqual(kinds(storedEvent(0, "null", [block("1", [1, 2]), block(BIG, [3])])), [[["stored", 1]]]);
+    assert.deepEqual(kinds(removedEvent(1, BIG), removedEvent(2, BIG, "1")), [[], [["removed", 2]]]);
+    for (let id = 0; id <= 65_536; id++) reader.read(list(storedEvent(id, "null", [block(`${id + 10}`, [3])])));
+    assert.deepEqual(kinds(removedEvent(3, "11"), removedEvent(4, "10")), [[], [["removed", 1]]]);
+  });
+
   it("are of full attention in the largest window only", () => {
     const created = `{"event_id":0,"data":{"type":"created","num_blocks_per_cache_level":[10,0]},"window_size":4096}`;
     const events = read(
@@ -194,6 +208,15 @@ describe("pulling from TensorRT-LLM", () => {
     assert.deepEqual(view.history, { sinceSeq: 0, complete: true });
     assert.deepEqual(view.seqs, [0, 1, 2]);
     assert.deepEqual(view.story, ["live"]);
+    stream.stop();
+  });
+
+  it("tells of events that say nothing of full blocks too, so that none is missing", async () => {
+    const { timers, view, engine, stream } = setUp();
+    engine.bodies.push(list(one(0, "1"), storedEvent(1, "1", [block("2", [3])]), removedEvent(2, "2"), one(3, "4")));
+    await timers.advance(100);
+    assert.deepEqual(view.seqs, [0, 1, 2, 3]);
+    assert.deepEqual([...view.counts.keys()], ["gpu 1", "gpu 4"]);
     stream.stop();
   });
 

@@ -34,7 +34,8 @@ export class EventStream {
   #connectFailures = 0;
   #rebuildFailures = 0;
   #cancelConnect = NOTHING;
-  #cancelRebuild = NOTHING;
+  /** Null: none is due. */
+  #cancelRebuild: Cancel | null = null;
   #cancelCheck = NOTHING;
   readonly #counts = {
     batches: 0,
@@ -56,12 +57,12 @@ export class EventStream {
     this.#input({ kind: "connect" });
   }
 
-  /** Forgets everything and begins anew on a new connection. */
   /** Whether the engine has a replay. */
   get canReplay(): boolean {
     return this.#address.replay !== null;
   }
 
+  /** Forgets everything and begins anew on a new connection. */
   startOver(): void {
     this.#input({ kind: "startOver" });
   }
@@ -150,7 +151,8 @@ export class EventStream {
   #closeAll(): void {
     this.#cancelConnect();
     this.#cancelCheck();
-    this.#cancelRebuild();
+    this.#cancelRebuild?.();
+    this.#cancelRebuild = null;
     this.#endReplay();
     this.#subscription?.close();
     this.#subscription = null;
@@ -186,11 +188,14 @@ export class EventStream {
   }
 
   #rebuildLater(): void {
+    if (this.#cancelRebuild !== null) return;
     const { timers, random, settings } = this.#tools;
     const bounds = { firstMs: settings.rebuildFirstDelayMs, maxMs: settings.rebuildMaxDelayMs };
     const delayMs = backOffMs(this.#rebuildFailures++, bounds, random);
-    this.#cancelRebuild();
-    this.#cancelRebuild = timers.after(delayMs, () => void this.#input({ kind: "rebuildDue" }));
+    this.#cancelRebuild = timers.after(delayMs, () => {
+      this.#cancelRebuild = null;
+      this.#input({ kind: "rebuildDue" });
+    });
   }
 
   #checkWhenQuiet(): void {
@@ -209,8 +214,9 @@ export class EventStream {
   #tellLive(): void {
     const place = this.#place;
     this.#connectFailures = 0;
-    if (place !== null && !place.short) this.#rebuildFailures = 0;
-    this.#listener.live({ sinceSeq: place?.sinceSeq ?? null, complete: place?.sinceSeq === 0 });
+    const complete = place?.sinceSeq === 0;
+    if (complete && !place.short) this.#rebuildFailures = 0;
+    this.#listener.live({ sinceSeq: place?.sinceSeq ?? null, complete });
   }
 
   #tellProgress(): void {

@@ -1,4 +1,4 @@
-import { advance, ask, beginAt, restart, type StreamSetting } from "./steps.ts";
+import { advance, ask, beginAt, fullerLater, restart, type StreamSetting } from "./steps.ts";
 import type { Live, Step, StreamEffect, StreamInput } from "./streamState.ts";
 
 type Heard = Extract<StreamInput, { kind: "heard" }>;
@@ -13,7 +13,7 @@ export function onHeard(state: Live, heard: Heard, { canReplay }: StreamSetting)
   if (place === null) return { state: { ...live, place: beginAt(seq, { short: true }) }, effects: [{ kind: "apply" }] };
   if (seq === place.cursor && heard.same) return { state: live, effects: tellIfUnsure };
   if (isOfAnotherProcess(state, place.cursor, heard)) {
-    if (!canReplay) return startOver(live, seq, { kind: "tellRestarted" });
+    if (!canReplay) return startOver(live, seq, { kind: "tellRestarted" }, false);
     const { state: replaying, effects } = restart();
     return { state: replaying, effects: [...effects, { kind: "hold" }] };
   }
@@ -23,7 +23,7 @@ export function onHeard(state: Live, heard: Heard, { canReplay }: StreamSetting)
     return { state: { ...live, place: advance(place, seq) }, effects: [...tellIfUnsure, { kind: "apply" }] };
   }
   if (!canReplay || state.gapStays) {
-    return startOver(live, seq, { kind: "tellLost", why: canReplay ? "gap" : "no_replay" });
+    return startOver(live, seq, { kind: "tellLost", why: canReplay ? "gap" : "no_replay" }, canReplay);
   }
   const { state: replaying, effects } = ask("gap", place, state.heardSeq);
   return { state: replaying, effects: [...effects, { kind: "hold" }] };
@@ -38,9 +38,8 @@ function isOfAnotherProcess({ heardSeq, sure }: Live, cursor: number, { seq, sam
   return (heardSeq !== null && seq <= heardSeq) || newer || (seq === cursor && !same) || !sure;
 }
 
-function startOver(live: Live, seq: number, effect: StreamEffect): Step {
-  return {
-    state: { ...live, place: beginAt(seq, { short: false }) },
-    effects: [effect, { kind: "apply" }, { kind: "tellLive" }],
-  };
+function startOver(live: Live, seq: number, effect: StreamEffect, canReplay: boolean): Step {
+  const place = beginAt(seq, { short: false });
+  const later = canReplay ? fullerLater(place) : [];
+  return { state: { ...live, place }, effects: [effect, { kind: "apply" }, { kind: "tellLive" }, ...later] };
 }

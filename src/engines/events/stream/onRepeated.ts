@@ -1,15 +1,18 @@
-import { advance, ask, beginAt, restart } from "./steps.ts";
+import { advance, ask, beginAt, FULLER_ASKS, fullerLater, restart } from "./steps.ts";
 import type { Live, Place, Replaying, Step, StreamInput } from "./streamState.ts";
 
 /** An answer that lacks something, or does not come, is asked for again once. */
 const MAX_TRIES = 2;
 
 /** A batch of the replay. */
-export function onRepeated(state: Replaying, { seq, same }: Extract<StreamInput, { kind: "repeated" }>): Step {
+export function onRepeated(state: Replaying, repeated: Extract<StreamInput, { kind: "repeated" }>): Step {
   const { place } = state;
+  const { seq, same } = repeated;
   if (place === null) return accept(state, beginAt(seq, { short: false }));
   if (state.replaces) {
-    const { state: next, effects } = accept(state, beginAt(seq, { short: false }));
+    // No more than is known: all that matters is what comes after that.
+    if (seq >= place.sinceSeq) return onRepeated({ ...state, replaces: false, cursorAsked: place.cursor }, repeated);
+    const { state: next, effects } = accept(state, beginAt(seq, { short: false, asksLeft: place.asksLeft }));
     return { state: next, effects: [{ kind: "tellLost", why: "rebuild" }, ...effects] };
   }
   if (state.holed || seq < place.cursor) return { state, effects: [] };
@@ -19,7 +22,8 @@ export function onRepeated(state: Replaying, { seq, same }: Extract<StreamInput,
   if (seq === place.cursor + 1 && isJoined) return accept(state, advance(place, seq));
   // Sockets drop what their queue cannot take, and then asking again helps. What the engine never sent it never will.
   if (isJoined && (state.tries < MAX_TRIES || isNews(state))) return { state: { ...state, holed: true }, effects: [] };
-  const { state: next, effects } = accept({ ...state, goal: "rebuild" }, beginAt(seq, { short: false }));
+  const asksLeft = state.goal === "rebuild" ? place.asksLeft : FULLER_ASKS;
+  const { state: next, effects } = accept({ ...state, goal: "rebuild" }, beginAt(seq, { short: false, asksLeft }));
   return { state: next, effects: [{ kind: "tellLost", why: "gap" }, ...effects] };
 }
 
@@ -28,8 +32,10 @@ export function onRepeatEnded(state: Replaying): Step {
   if (state.holed) return askAgain(state);
   // It has not even the batch at the cursor.
   if (place !== null && place.cursor >= 0 && !state.met && !isNews(state)) return restart();
-  const known: Place = place === null ? { cursor: -1, sinceSeq: 0, short: false } : { ...place, short: false };
-  const { state: live, effects } = toLive(state, known, goal === "check" ? [] : [{ kind: "tellLive" }]);
+  const known: Place =
+    place === null ? { cursor: -1, sinceSeq: 0, short: false, asksLeft: FULLER_ASKS } : { ...place, short: false };
+  const news: Step["effects"] = goal === "check" ? [] : [{ kind: "tellLive" }, ...fullerLater(known)];
+  const { state: live, effects } = toLive(state, known, news);
   return { state: { ...live, gapStays: goal === "gap" && !isNews(state) }, effects };
 }
 

@@ -1,5 +1,11 @@
 import type { Goal, Place, Replaying, Step } from "./streamState.ts";
 
+/**
+ * A window that has moved on and messages that a socket dropped look alike in one answer, hardly ever in all of several.
+ * Each answer is all that the engine keeps, so that it is not asked for ever.
+ */
+export const FULLER_ASKS = 4;
+
 export interface StreamSetting {
   /** The engine can be asked to repeat batches. */
   readonly canReplay: boolean;
@@ -33,6 +39,11 @@ export function advance(place: Place, seq: number): Place {
 }
 
 /** A history that begins with this batch, since what came before it cannot be had. */
-export function beginAt(seq: number, { short }: { short: boolean }): Place {
-  return { cursor: seq, sinceSeq: seq, short };
+export function beginAt(seq: number, { short, asksLeft = FULLER_ASKS }: { short: boolean; asksLeft?: number }): Place {
+  return { cursor: seq, sinceSeq: seq, short, asksLeft };
+}
+
+/** To ask for a fuller history another time, if there may be one. */
+export function fullerLater({ sinceSeq, asksLeft }: Place): Step["effects"] {
+  return sinceSeq > 0 && asksLeft > 0 ? [{ kind: "rebuildLater" }] : [];
 }

@@ -8,6 +8,8 @@ export interface Place {
   readonly sinceSeq: number;
   /** The engine may be able to repeat more than is known: nothing has been repeated yet. */
   readonly short: boolean;
+  /** How often it is still asked for a history that goes back further. */
+  readonly asksLeft: number;
 }
 
 /** Why batches are being repeated. */

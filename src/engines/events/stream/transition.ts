@@ -31,8 +31,7 @@ export function transition(state: StreamState, input: StreamInput, setting: Stre
     case "repeatFailed":
       return state.phase === "replaying" ? onRepeatFailed(state, input.why) : ignored;
     case "rebuildDue":
-      if (state.phase !== "live" || !setting.canReplay) return ignored;
-      return ask("rebuild", state.place, state.heardSeq, { replaces: state.place !== null });
+      return setting.canReplay ? onRebuildDue(state) : ignored;
     case "startOver":
       return {
         state: { phase: "connecting", place: null },
@@ -43,6 +42,15 @@ export function transition(state: StreamState, input: StreamInput, setting: Stre
   }
   if (state.phase !== "live" || !setting.canReplay || state.place === null) return ignored;
   return ask("check", state.place, state.heardSeq);
+}
+
+function onRebuildDue(state: StreamState): Step {
+  if (state.phase === "replaying" && state.goal !== "rebuild") return { state, effects: [{ kind: "rebuildLater" }] };
+  if (state.phase !== "live") return { state, effects: [] };
+  const { place, heardSeq } = state;
+  if (place === null) return ask("rebuild", null, heardSeq);
+  if (place.sinceSeq === 0 && !place.short) return { state, effects: [] };
+  return ask("rebuild", { ...place, asksLeft: Math.max(0, place.asksLeft - 1) }, heardSeq, { replaces: true });
 }
 
 function onConnected(place: Place | null, { canReplay }: StreamSetting): Step {

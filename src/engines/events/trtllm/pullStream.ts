@@ -143,7 +143,6 @@ export class TrtPullStream {
     }
     if (rank.cursor === null || !follows) rank.sinceSeq = eventId;
     rank.cursor = eventId;
-    if (events?.length === 0) return 1;
     const batch = {
       rank: number,
       seq: eventId,

@@ -6,7 +6,7 @@ import { mediaKey } from "../wire/extraKeys.ts";
 export interface PulledEvent {
   readonly eventId: number;
   readonly rank: number;
-  /** Null: it could not be read. Empty: it says nothing about single blocks. */
+  /** Null: it could not be read. Empty: it says nothing about full blocks. */
   readonly events: readonly KvEvent[] | null;
 }
 
@@ -54,7 +54,7 @@ export class PulledEvents {
   }
 
   #readOne(entry: Json, rank: number): readonly KvEvent[] | null {
-    const facts = this.#ranks.get(rank) ?? { windowTokens: 0, blockTokens: this.#blockTokens };
+    const facts = this.#ranks.get(rank) ?? { windowTokens: 0, blockTokens: this.#blockTokens, passedOver: new Set() };
     this.#ranks.set(rank, facts);
     const window = typeof entry["window_size"] === "number" ? entry["window_size"] : 0;
     facts.windowTokens = Math.max(facts.windowTokens, window);
@@ -71,7 +71,12 @@ export class PulledEvents {
 interface RankFacts {
   windowTokens: number;
   blockTokens: number | null;
+  /** Windows and hashes of blocks that were not full, whose removal is to be passed over too. */
+  readonly passedOver: Set<string>;
 }
+
+/** There is at most one at the end of each chain in the engine's cache. */
+const MAX_PASSED_OVER = 65_536;
 
 /** `tokens_per_block` where nothing else was configured. */
 const DEFAULT_BLOCK_TOKENS = 32;
@@ -81,16 +86,32 @@ function readData(data: Json, group: number, facts: RankFacts): readonly KvEvent
     case "stored":
       return readStored(data, group, facts);
     case "removed":
-      return [{ kind: "removed", engineHashes: hashesOf(data["block_hashes"]), tier: null, group }];
+      return readRemoved(data, group, facts);
     case "updated": {
       const level = data["cache_level"];
       if (!isObject(level)) return [];
       const engineHashes = hashesOf([data["block_hash"]]);
+      if (facts.passedOver.has(passedOverKey(group, engineHashes[0]!))) return [];
       return [{ kind: "moved", engineHashes, from: tierOf(level["old_value"]), to: tierOf(level["new_value"]), group }];
     }
     default:
       return [];
   }
+}
+
+function readRemoved(data: Json, group: number, { passedOver }: RankFacts): readonly KvEvent[] {
+  const engineHashes = hashesOf(data["block_hashes"]).filter((hash) => !passedOver.delete(passedOverKey(group, hash)));
+  return engineHashes.length === 0 ? [] : [{ kind: "removed", engineHashes, tier: null, group }];
+}
+
+function passOver({ passedOver }: RankFacts, group: number, hash: bigint): void {
+  const [oldest] = passedOver;
+  if (oldest !== undefined && passedOver.size === MAX_PASSED_OVER) passedOver.delete(oldest);
+  passedOver.add(passedOverKey(group, hash));
+}
+
+function passedOverKey(group: number, hash: bigint): string {
+  return `${group} ${hash}`;
 }
 
 /** One event for each run of full blocks on the same level; blocks of one event are a chain. */
@@ -102,13 +123,19 @@ function readStored(data: Json, group: number, facts: RankFacts): readonly KvEve
   const blockTokens = facts.blockTokens ?? DEFAULT_BLOCK_TOKENS;
   const runs: { parent: bigint | null; blocks: Json[] }[] = [];
   let parent = data["parent_hash"] === null ? null : BigInt.asUintN(64, BigInt(data["parent_hash"] as string));
+  let allFull = true;
   for (const block of blocks) {
     const last = runs.at(-1);
-    const isFull = Array.isArray(block["tokens"]) && block["tokens"].length === blockTokens;
-    if (!isFull) break;
+    const hash = BigInt.asUintN(64, BigInt(block["block_hash"] as string));
+    allFull &&= Array.isArray(block["tokens"]) && block["tokens"].length === blockTokens;
+    if (!allFull) {
+      passOver(facts, group, hash);
+      continue;
+    }
+    facts.passedOver.delete(passedOverKey(group, hash));
     if (last !== undefined && last.blocks[0]?.["cache_level"] === block["cache_level"]) last.blocks.push(block);
     else runs.push({ parent, blocks: [block] });
-    parent = BigInt.asUintN(64, BigInt(block["block_hash"] as string));
+    parent = hash;
   }
   const fullAttention = group === facts.windowTokens;
   return runs.map((run) => toStored(run, { group, fullAttention, blockTokens }));

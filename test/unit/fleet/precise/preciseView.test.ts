@@ -276,6 +276,20 @@ describe("a view of an engine whose events are not all there", () => {
     assert.deepEqual(held(prompt(8)), [0, 0, 0]);
     assert.equal(view.state.state, "awaiting");
   });
+
+  it("tells two restarts in a row apart, of which events and metrics each told one", () => {
+    const { view, held, index } = followed();
+    index.setCapacity(0, 1_000);
+    view.restarted(1_000);
+    view.apply(batch(0, stored([1])), 1_001);
+    view.upToDate(true, 1_002);
+    view.interrupted("closed", 2_000);
+    index.restarted(0, 4_000);
+    view.lost(false, 4_001);
+    assert.deepEqual(held(prompt(8)), [0, 0, 0]);
+    view.restarted(5_000);
+    assert.deepEqual(held(prompt(8)), [0, 0, 0]);
+  });
 });
 
 describe("requests placed on a replica whose events are followed", () => {
