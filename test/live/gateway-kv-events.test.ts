@@ -16,10 +16,15 @@ interface Answer {
   readonly cachedTokens: number;
 }
 
-async function complete(url: string, prompt: readonly number[], more: object = {}): Promise<Answer> {
+async function complete(
+  url: string,
+  prompt: readonly number[],
+  more: object = {},
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const answer = await fetch(`${url}/v1/completions`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify({ model: MODEL, prompt, max_tokens: 4, ...more }),
   });
   const text = await answer.text();
@@ -104,6 +109,22 @@ describe("what engines tell of their KV blocks", () => {
       }
     } finally {
       await Promise.all(engines.map((engine) => engine.stop()));
+    }
+  });
+
+  it("reaches ranks that become known only after their stream has begun", async () => {
+    const engine = await startEmulatedEngine({ ...FAST, dataParallelRanks: 2, kvEvents: {} });
+    try {
+      for (const rank of [0, 1])
+        await complete(engine.url, ids(10_000 * rank, 320), {}, { "x-data-parallel-rank": `${rank}` });
+      await using setup = await setUp([], { engines: [engineInput(engine)] }, 1);
+      const views = () => setup.router.fleet.replicas().map(({ index }) => setup.router.fleet.index.view(index));
+      await until("both ranks' views are live, with what is there", () => {
+        const known = views();
+        return known.length === 2 && known.every(({ state, holders }) => state.state === "live" && holders === 20);
+      });
+    } finally {
+      await engine.stop();
     }
   });
 
