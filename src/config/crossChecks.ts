@@ -1,6 +1,6 @@
 import { notAllowed, type Problem } from "./explainIssue.ts";
 import { isLoopback } from "./loopback.ts";
-import { PREDEFINED_CLASS_NAMES } from "./names.ts";
+import { PREDEFINED_CLASS_NAMES, PREDEFINED_GUARANTEED_SHARE } from "./names.ts";
 import type { Config } from "./schema.ts";
 
 type Path = readonly (string | number)[];
@@ -12,6 +12,7 @@ export function crossChecks(config: Config): readonly Problem[] {
   const refuse: Refuse = (path, input, allowed) => problems.push(notAllowed(path, input, allowed));
   adminToken(config, refuse);
   classNames(config, refuse);
+  guarantees(config, refuse);
   modelNames(config, refuse);
   unique(config.keys, "keys", "name", refuse);
   unique(config.keys, "keys", "hash", refuse);
@@ -36,6 +37,15 @@ function classNames(config: Config, refuse: Refuse): void {
   };
   for (const [model, settings] of Object.entries(config.models)) check(["models", model, "class"], settings.class);
   config.keys.forEach((key, at) => check(["keys", at, "class"], key.class));
+}
+
+function guarantees({ classes }: Config, refuse: Refuse): void {
+  const kept = PREDEFINED_CLASS_NAMES.filter((name) => classes[name] === undefined);
+  let sum = kept.length * PREDEFINED_GUARANTEED_SHARE;
+  for (const [name, { guaranteedShare }] of Object.entries(classes)) {
+    sum += guaranteedShare;
+    if (sum > 1) refuse(["classes", name, "guaranteedShare"], guaranteedShare, "1 at most for all classes together");
+  }
 }
 
 function modelNames({ models }: Config, refuse: Refuse): void {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, modelName, name } from "./schemaParts.ts";
+import { integer, modelName, name, number } from "./schemaParts.ts";
 
 export const keySchema = z
   .strictObject({
@@ -15,6 +15,9 @@ export const keySchema = z
       .boolean()
       .default(false)
       .describe("Whether the header `x-kvasir-class` may choose another class per request."),
+    weight: number(0.01, 1_000)
+      .default(1)
+      .describe("Its share of tokens against the other keys of its class while requests wait."),
     requestsPerMinute: integer(1, 100_000_000).optional().describe("Absent: not limited."),
     tokensPerMinute: integer(1, 100_000_000_000)
       .optional()

@@ -50,5 +50,8 @@ export const classSchema = z
     ttftTargetMs: integer(1, MAX_MS).default(2_000).describe("Time to first token that is promised."),
     tpotTargetMs: integer(1, MAX_MS).default(100).describe("Time per output token that is promised."),
     weight: number(0, 1_000).default(1).describe("What missing a target is worth against other classes."),
+    guaranteedShare: number(0, 1)
+      .default(0.05)
+      .describe("Share of tokens that it gets at least while it waits, whatever higher classes want."),
   })
   .describe("One service class.");

@@ -15,3 +15,6 @@ export const POLICY_NAMES = [
 
 /** Classes that exist without being configured; a test compares them with the scheduler's. */
 export const PREDEFINED_CLASS_NAMES: readonly string[] = ["interactive", "standard", "batch"];
+
+/** What each of these is guaranteed. */
+export const PREDEFINED_GUARANTEED_SHARE = 0.05;

@@ -7,6 +7,8 @@ export interface ServiceClass {
   readonly tpotTargetMs: number;
   /** What missing a target is worth against other classes; 1 is the standard. */
   readonly weight: number;
+  /** Share of tokens, 0..1, that this class gets at least while it waits, whatever higher classes want. */
+  readonly guaranteedShare: number;
 }
 
 export const DEFAULT_CLASS = "standard";
@@ -16,9 +18,9 @@ export const DEFAULT_CLASS = "standard";
  * tokens/s are still read along; batch work has a target only so that it is late at some point.
  */
 export const PREDEFINED_CLASSES: readonly ServiceClass[] = [
-  { name: "interactive", priority: 2, ttftTargetMs: 500, tpotTargetMs: 50, weight: 2 },
-  { name: DEFAULT_CLASS, priority: 1, ttftTargetMs: 2_000, tpotTargetMs: 100, weight: 1 },
-  { name: "batch", priority: 0, ttftTargetMs: 60_000, tpotTargetMs: 1_000, weight: 0.25 },
+  { name: "interactive", priority: 2, ttftTargetMs: 500, tpotTargetMs: 50, weight: 2, guaranteedShare: 0.05 },
+  { name: DEFAULT_CLASS, priority: 1, ttftTargetMs: 2_000, tpotTargetMs: 100, weight: 1, guaranteedShare: 0.05 },
+  { name: "batch", priority: 0, ttftTargetMs: 60_000, tpotTargetMs: 1_000, weight: 0.25, guaranteedShare: 0.05 },
 ];
 
 /** The classes by name. A configured class replaces the predefined one of its name. */

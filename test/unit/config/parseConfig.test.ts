@@ -94,6 +94,10 @@ describe("a bad configuration", () => {
     assert.match(problems("models: {a: {}, b: {aliases: [a]}}")[0] ?? "", /models\.b\.aliases\.0: "a"/);
     assert.match(problems("models: {a: {class: gold}}")[0] ?? "", /models\.a\.class: "gold" .* interactive, standard/);
     assert.deepEqual(problems("models: {a: {class: gold}}\nclasses: {gold: {}}"), []);
+    assert.match(
+      problems("classes: {gold: {guaranteedShare: 0.8}, silver: {guaranteedShare: 0.2}}")[0] ?? "",
+      /silver.guaranteedShare.*1 at most for all/,
+    );
   });
 
   it("does not grow without end through aliases", () => {

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ConfigError } from "#src/config/configError.ts";
 import { configFrom, parseConfig } from "#src/config/loadConfig.ts";
-import { POLICY_NAMES as CONFIG_NAMES, PREDEFINED_CLASS_NAMES } from "#src/config/names.ts";
+import {
+  POLICY_NAMES as CONFIG_NAMES,
+  PREDEFINED_CLASS_NAMES,
+  PREDEFINED_GUARANTEED_SHARE,
+} from "#src/config/names.ts";
 import { Policies } from "#src/gateway/policies.ts";
 import { restartKeys } from "#src/gateway/restartKeys.ts";
 import { POLICY_NAMES, policyOptions } from "#src/routing/createPolicy.ts";
@@ -12,6 +16,7 @@ describe("policies by configuration", () => {
   it("have the names that routing gives them, and classes the scheduler's", () => {
     assert.deepEqual([...CONFIG_NAMES], [...POLICY_NAMES]);
     assert.deepEqual(PREDEFINED_CLASS_NAMES.toSorted(), PREDEFINED_CLASSES.map(({ name }) => name).toSorted());
+    for (const { guaranteedShare } of PREDEFINED_CLASSES) assert.equal(guaranteedShare, PREDEFINED_GUARANTEED_SHARE);
   });
 
   it("are one per model, each with its own state", () => {

@@ -82,7 +82,9 @@ describe("a pooled cache", () => {
 
 describe("a summary", () => {
   it("takes targets from the class, and refused requests as missed", () => {
-    const classes = [{ name: "standard", priority: 1, ttftTargetMs: 20, tpotTargetMs: 100, weight: 1 }];
+    const classes = [
+      { name: "standard", priority: 1, ttftTargetMs: 20, tpotTargetMs: 100, weight: 1, guaranteedShare: 0.05 },
+    ];
     const tenants = ["a", "a", "b", "b"];
     const finished = run(
       settings({

@@ -1,0 +1,45 @@
+/** What a class is taken to ask for before it has been served: a chat's prompt and answer. */
+const TYPICAL_TOKENS = 1_000;
+/** Of the last request in the mean of all. */
+const MEAN_SHARE = 0.1;
+
+/**
+ * The share of tokens that a class gets while it waits, whatever higher classes want: a token bucket that others' tokens
+ * fill and own ones empty. It holds one request at most, so that nothing is saved up, and owes one at most, so that what
+ * was spare is not held against it.
+ *
+ * Thus a class waits at most until others have got `(mean + greatest own request) / share` tokens.
+ */
+export class Guarantee {
+  /** 0: higher classes may make it wait for ever. */
+  share: number;
+  #level = 0;
+  #meanTokens = TYPICAL_TOKENS;
+  #lastTokens = 0;
+
+  constructor(share: number) {
+    this.share = share;
+  }
+
+  /** It waits and has got so little that it goes before higher classes. */
+  get due(): boolean {
+    return this.#level >= this.#meanTokens;
+  }
+
+  /** Nobody waits any more: a claim ends. */
+  idle(): void {
+    this.#level = Math.min(0, this.#level);
+  }
+
+  /** While it waits, others got `tokens`. */
+  othersGot(tokens: number): void {
+    this.#level = Math.min(this.#meanTokens, this.#level + this.share * tokens);
+  }
+
+  got(tokens: number): void {
+    this.#meanTokens += MEAN_SHARE * (tokens - this.#meanTokens);
+    this.#lastTokens = tokens;
+    const owed = Math.max(this.#meanTokens, this.#lastTokens);
+    this.#level = Math.min(this.#meanTokens, Math.max(-owed, this.#level - (1 - this.share) * tokens));
+  }
+}

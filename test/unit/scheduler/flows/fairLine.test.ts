@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ClassTable } from "#src/scheduler/classes.ts";
+import { FairLine, before } from "#src/scheduler/flows/fairLine.ts";
+import type { Place } from "#src/scheduler/flows/fairLine.ts";
+import { ModelShare } from "#src/scheduler/flows/modelShare.ts";
+import { Counter } from "./lineHarness.ts";
+import type { Job } from "./lineHarness.ts";
+
+const event = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("push" as const),
+      className: fc.constantFrom("batch", "standard", "interactive"),
+      tenant: fc.constantFrom("a", "b", "c"),
+      tokens: fc.integer({ min: 1, max: 50_000 }),
+      rank: fc.nat(9),
+      line: fc.nat(1),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("serve" as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove" as const), which: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("passOver" as const), line: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("restore" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("correct" as const),
+      tenant: fc.constantFrom("a", "b"),
+      by: fc.integer({ min: -900, max: 900 }),
+    }),
+  },
+);
+
+test("whatever comes and goes by two lines: each leaves once, and the head is who the shares say", () => {
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 150 }), (events) => {
+      const share = new ModelShare({ classes: new ClassTable(), tenantWeight: () => 1 });
+      const lines = [new FairLine<Job>(share), new FairLine<Job>(share)] as const;
+      let waiting: { place: Place<Job>; line: number; passed: boolean }[] = [];
+      const leave = (place: Place<Job>): void => {
+        const { line } = waiting.find((one) => one.place === place)!;
+        lines[line === 0 ? 0 : 1].remove(place);
+        waiting = waiting.filter((one) => one.place !== place);
+      };
+      let sequence = 0;
+      for (const happened of events) {
+        switch (happened.kind) {
+          case "push": {
+            const { className, tenant, tokens, rank, line } = happened;
+            const place = lines[line === 0 ? 0 : 1].push({ request: { className, tenant }, tokens }, rank, sequence++);
+            waiting.push({ place, line, passed: false });
+            break;
+          }
+          case "serve": {
+            const heads = lines.map(({ first }) => first).filter((place) => place !== null);
+            const [a, b] = heads;
+            if (a === undefined) break;
+            const next = b !== undefined && before(share, b, a) ? b : a;
+            share.charge(next.inFlow.ofClass.share, next.inFlow.flow, next.value.tokens);
+            leave(next);
+            break;
+          }
+          case "remove": {
+            const one = waiting[happened.which % Math.max(1, waiting.length)];
+            if (one === undefined) break;
+            leave(one.place);
+            lines[one.line === 0 ? 0 : 1].remove(one.place);
+            break;
+          }
+          case "passOver": {
+            const line = lines[happened.line === 0 ? 0 : 1];
+            const { first } = line;
+            if (first === null) break;
+            line.passOver(first);
+            waiting.find(({ place }) => place === first)!.passed = true;
+            break;
+          }
+          case "restore":
+            for (const line of lines) line.restore();
+            for (const one of waiting) one.passed = false;
+            break;
+          case "correct": {
+            const { flows } = share.classOf("standard");
+            flows.correct(flows.flowOf(happened.tenant), happened.by);
+            break;
+          }
+        }
+        for (const [at, line] of lines.entries()) {
+          const here = waiting.filter((one) => one.line === at);
+          assert.equal(line.size, here.length);
+          assert.deepEqual(new Set(line.values()), new Set(here.map(({ place }) => place.value)));
+          const open = here.filter(({ passed }) => !passed).map(({ place }) => place);
+          const least = open.reduce<Place<Job> | null>(
+            (best, place) => (best === null || before(share, place, best) ? place : best),
+            null,
+          );
+          assert.equal(line.first, least);
+        }
+      }
+      for (const { place } of waiting) leave(place);
+      for (const each of share.classes()) {
+        assert.equal(each.waiting, 0);
+        for (const flow of each.flows.flows()) assert.equal(flow.waiting, 0);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("with one tenant and one class it is the given order", () => {
+  const counter = new Counter();
+  const places = [5, 3, 8, 3, 1].map((rank) => counter.queue("t", 100, "standard", rank));
+  counter.serve(5);
+  assert.deepEqual(
+    counter.served.map(({ job }) => places.findIndex(({ value }) => value === job)),
+    [4, 1, 3, 0, 2],
+  );
+});
+
+test("one that is passed over loses nothing of its turn", () => {
+  const counter = new Counter();
+  for (let at = 0; at < 10; at++) for (const tenant of ["stuck", "free"]) counter.queue(tenant, 1_000);
+  // For a while there is no room for one tenant's.
+  for (let at = 0; at < 4; at++) {
+    for (let place = counter.line.first; place?.value.request.tenant === "stuck"; place = counter.line.first)
+      counter.line.passOver(place);
+    counter.serve();
+    counter.line.restore();
+  }
+  assert.deepEqual(counter.tenants(), ["free", "free", "free", "free"]);
+  counter.serve(4);
+  assert.deepEqual(counter.tenants(4), ["stuck", "stuck", "stuck", "stuck"]);
+});
