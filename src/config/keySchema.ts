@@ -15,6 +15,12 @@ export const keySchema = z
       .boolean()
       .default(false)
       .describe("Whether the header `x-kvasir-class` may choose another class per request."),
+    mayNameTenants: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Whether the header `x-kvasir-tenant` may say for which of several tenants a request is; each then counts like a key of this weight.",
+      ),
     weight: number(0.01, 1_000)
       .default(1)
       .describe("Its share of tokens against the other keys of its class while requests wait."),

@@ -17,6 +17,9 @@ const DROPPED: ReadonlySet<string> = new Set([
   "x-request-id",
   "x-data-parallel-rank",
   "x-kvasir-explain",
+  "x-kvasir-class",
+  "x-kvasir-tenant",
+  "x-kvasir-timeout-ms",
 ]);
 
 const BODYLESS: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE", "OPTIONS"]);

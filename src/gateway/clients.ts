@@ -13,17 +13,19 @@ export interface Client {
   readonly models: ReadonlySet<string> | null;
   readonly className: string | null;
   readonly mayChooseClass: boolean;
+  readonly mayNameTenants: boolean;
   /** Null: not limited. */
   readonly requests: TokenBucket | null;
   readonly tokens: TokenBucket | null;
 }
 
-/** Who asks when no keys are configured. Classes are a matter of trust, and everybody is trusted then. */
+/** Who asks when no keys are configured. Classes and tenants are a matter of trust, and everybody is trusted then. */
 export const ANONYMOUS: Client = {
   name: "anonymous",
   models: null,
   className: null,
   mayChooseClass: true,
+  mayNameTenants: true,
   requests: null,
   tokens: null,
 };
@@ -87,6 +89,7 @@ function clientOf(key: KeyConfig, nowMs: number, before: Client | undefined): Cl
     models: key.models === undefined ? null : new Set(key.models),
     className: key.class ?? null,
     mayChooseClass: key.mayChooseClass,
+    mayNameTenants: key.mayNameTenants,
     requests: bucket(key.requestsPerMinute, before?.requests, nowMs),
     tokens: bucket(key.tokensPerMinute, before?.tokens, nowMs),
   };

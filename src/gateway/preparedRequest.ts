@@ -4,11 +4,12 @@ import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
 import type { Identity } from "#src/request/identity.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import { DEFAULT_CLASS, type ClassTable } from "#src/scheduler/classes.ts";
+import type { ClassTable } from "#src/scheduler/classes.ts";
 import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
 import { promptIdentity, type IdentityTools } from "./promptIdentity.ts";
+import { requestedService } from "./requestedService.ts";
 
 export interface PrepareTools extends IdentityTools {
   readonly names: ModelNames;
@@ -47,10 +48,10 @@ function identified(
   client: Client,
   tools: PrepareTools,
 ): PreparedRequest | Promise<PreparedRequest> {
-  const { fleet, limits } = tools;
-  const servedName = tools.names.choose(shape.model, fleet.models(), client);
+  const { fleet, names, classes, limits } = tools;
+  const servedName = names.choose(shape.model, fleet.models(), client);
   const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
-  const className = classOf(head.header("x-kvasir-class"), client, servedName, model, tools);
+  const service = requestedService(head, client, { servedName, model }, { names, classes, totalMs: limits.totalMs });
   const identity = promptIdentity(shape, body, { model, adapter }, tools);
   const prepared = (known: Identity): PreparedRequest => ({
     shape,
@@ -63,10 +64,10 @@ function identified(
       maxOutputTokens: shape.maxOutputTokens,
       sequences: shape.sequences,
       session: head.header("x-session-id") ?? shape.promptCacheKey ?? shape.user,
-      tenant: client.name,
-      className,
+      tenant: service.tenant,
+      className: service.className,
       arrivedMs: head.arrivedMs,
-      deadlineMs: head.arrivedMs + limits.totalMs,
+      deadlineMs: service.deadlineMs,
       bodyBytes: body.length,
       generates: shape.generates,
     },
@@ -92,35 +93,5 @@ function resolve(servedName: string, asked: string, fleet: Fleet): { model: stri
     httpStatus: 503,
     retryable: true,
     retryAfterMs: 2_000,
-  });
-}
-
-/** The header's class if the key may choose, else the key's, else the model's. */
-function classOf(
-  asked: string | null,
-  client: Client,
-  servedName: string,
-  model: string,
-  { names, classes }: PrepareTools,
-): string {
-  if (asked === null) {
-    const settings = names.settings(servedName) ?? names.settings(model);
-    return client.className ?? settings?.class ?? DEFAULT_CLASS;
-  }
-  if (!client.mayChooseClass) {
-    throw new RouterError("forbidden", "This key may not choose its service class.", {
-      fault: "client",
-      httpStatus: 403,
-      retryable: false,
-      param: "x-kvasir-class",
-    });
-  }
-  if (classes.has(asked)) return asked;
-  const known = classes.all().map(({ name }) => name);
-  throw new RouterError("invalid_request", `There is no service class "${asked}", only ${known.join(", ")}.`, {
-    fault: "client",
-    httpStatus: 400,
-    retryable: false,
-    param: "x-kvasir-class",
   });
 }
