@@ -62,9 +62,9 @@ describe("17. limits in time", { concurrency: true }, () => {
 
     await using flowing = await Worker.start(({ socket }) => {
       socket.write(`${STREAM_HEAD}${chunk(token()).toString()}`);
-      setTimeout(() => socket.write(chunk(token("late"))), 500);
+      setTimeout(() => socket.write(chunk(token("late"))), 2500);
     });
-    await using slowTokens = await setUp([], { engines: [flowing.url], limits: { firstTokenMs: 100 } }, 1);
+    await using slowTokens = await setUp([], { engines: [flowing.url], limits: { firstTokenMs: 1500 } }, 1);
     const paused = new Client(slowTokens.url, chatBytes({ stream: true }));
     await until("the token after a long pause came", () => paused.text.includes("late"));
     assert.ok(!paused.text.includes("error"));
