@@ -4,7 +4,7 @@ import { RouterError, toRouterError } from "#src/errors/routerError.ts";
 import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Attempt, Call, CallResult } from "./call.ts";
 import type { CarrierOptions } from "./carrier.ts";
-import { answeredStatus, clientClosed, replicaRemoved } from "./failures.ts";
+import { answeredStatus, clientClosed, replicaRemoved, replicaSilent } from "./failures.ts";
 import { Leg } from "./leg.ts";
 import type { LegEnd, LegListener } from "./leg.ts";
 import { buildRequestHead } from "./requestHead.ts";
@@ -77,8 +77,9 @@ export class Carriage<P extends Placed, T> implements LegListener {
       sinceMs: this.#waitsSinceMs,
       excluded: this.#excluded,
       streamed: this.#call.streamed,
-      onLost: () => {
-        if (attempt === this.#attempts && !this.#call.downstream.started) this.#leg?.fail(replicaRemoved());
+      onLost: (why) => {
+        if (attempt !== this.#attempts || this.#call.downstream.started) return;
+        this.#leg?.fail(why === "left" ? replicaRemoved() : replicaSilent());
       },
     });
     if (!settled) this.#ticket = ticket;

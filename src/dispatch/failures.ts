@@ -56,6 +56,10 @@ export function replicaRemoved(): RouterError {
   return engine("engine_unreachable", 503, "The engine was removed from the fleet before it answered.");
 }
 
+export function replicaSilent(): RouterError {
+  return engine("engine_unreachable", 502, "The engine stopped answering before it sent anything of its answer.");
+}
+
 export function clientClosed(): RouterError {
   return new RouterError("client_closed", "The client closed the connection.", {
     fault: "client",

@@ -6,7 +6,8 @@ import type { LegEnd } from "./leg.ts";
  * and with it the work, because engines abort a request whose connection closes.
  *
  * Not `first_token_timeout`: an engine that hangs does not notice that the connection was closed; it may compute the
- * prompt yet. Not a status 500: that is the answer of an engine that has run the prompt.
+ * prompt yet. Where the fleet takes it for dead, and another replica is free, that is preferred to waiting: such a leg ends
+ * as `engine_unreachable`. Not a status 500: that is the answer of an engine that has run the prompt.
  */
 const ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   "connect_timeout",

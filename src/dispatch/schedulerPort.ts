@@ -3,6 +3,7 @@ import type { EngineProfile } from "#src/engines/engineAdapter.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+import type { LostBy } from "#src/scheduler/placement.ts";
 
 /** What carrying needs to know of a placement; the scheduler's own says more. */
 export interface Placed {
@@ -22,8 +23,8 @@ export interface PlaceOptions {
   /** Ids of replicas that failed this request. */
   readonly excluded: ReadonlySet<string>;
   readonly streamed: boolean;
-  /** The replica was removed or restarted before a token was seen. */
-  readonly onLost: () => void;
+  /** The replica was removed or restarted, or does not answer any more, before a token was seen. */
+  readonly onLost: (why: LostBy) => void;
 }
 
 /** What carrying asks of the scheduler, which satisfies it as it is. */

@@ -7,8 +7,8 @@ const HOLD_BASE_MS = 250;
 const HOLD_MIN_MS = 50;
 /** An engine may ask for less than this; what it asks beyond is not believed. */
 const HOLD_MAX_MS = 30_000;
-/** A token seen within this time proves life, whatever the health route does. */
-const ALIVE_AFTER_TOKEN_MS = 15_000;
+/** A token or an answer seen within this time proves life, whatever the health route does. */
+const ALIVE_AFTER_SIGN_MS = 15_000;
 
 /** A 429 or 503 of an engine. */
 export interface Refusal {
@@ -26,7 +26,7 @@ export class Health {
   readonly #limits: LifecycleLimits;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #busyInRow = 0;
-  #lastTokenMs = Number.NEGATIVE_INFINITY;
+  #lastSignMs = Number.NEGATIVE_INFINITY;
   #window = Number.POSITIVE_INFINITY;
   #refusedMs = Number.NEGATIVE_INFINITY;
   readonly #onState: (lifecycle: Lifecycle, nowMs: number) => void;
@@ -51,9 +51,9 @@ export class Health {
     return this.#heldUntilMs;
   }
 
-  /** A health probe got no answer in time. A replica whose tokens flow is alive all the same: it is in a long prefill. */
+  /** A health probe got no answer in time. A replica whose tokens flow, or that answers, is alive all the same: it is in a long prefill. */
   hung(nowMs: number): void {
-    this.apply({ kind: "probe_hung", alive: nowMs - this.#lastTokenMs < ALIVE_AFTER_TOKEN_MS }, nowMs);
+    this.apply({ kind: "probe_hung", alive: nowMs - this.#lastSignMs < ALIVE_AFTER_SIGN_MS }, nowMs);
   }
 
   /**
@@ -88,10 +88,11 @@ export class Health {
   }
 
   tokenSeen(nowMs: number): void {
-    this.#lastTokenMs = nowMs;
+    this.#lastSignMs = nowMs;
   }
 
   answered(nowMs: number): void {
+    this.#lastSignMs = nowMs;
     this.#busyInRow = 0;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#window += 1 / this.#window;
@@ -121,7 +122,7 @@ export class Health {
   restarted(nowMs: number): void {
     this.#busyInRow = 0;
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
-    this.#lastTokenMs = Number.NEGATIVE_INFINITY;
+    this.#lastSignMs = Number.NEGATIVE_INFINITY;
     this.#window = Number.POSITIVE_INFINITY;
     this.#refusedMs = Number.NEGATIVE_INFINITY;
     this.apply({ kind: "restarted" }, nowMs);

@@ -100,6 +100,7 @@ export class Binder {
       prefix: index.place(replica.index, request.identity, nowMs),
       decision,
       attempt: ticket.attempt,
+      excluded: ticket.excluded,
       boundMs: nowMs,
       waitedMs: nowMs - ticket.sinceMs,
       loadAtBinding: { queueMs: pendingPrefillMs, decodingSequences, decodeKvTokens },

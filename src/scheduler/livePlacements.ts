@@ -1,5 +1,5 @@
 import type { Replica } from "#src/fleet/replica.ts";
-import type { Placement } from "./placement.ts";
+import type { LostBy, Placement } from "./placement.ts";
 
 /**
  * Placements that have not ended, and whom to tell when their replica goes. The ledger bounds their number.
@@ -14,7 +14,7 @@ export class LivePlacements {
     return this.#live.length;
   }
 
-  add(placement: Placement, onLost: (() => void) | null): void {
+  add(placement: Placement, onLost: ((why: LostBy) => void) | null): void {
     placement.onLost = onLost;
     placement.liveAt = this.#live.push(placement) - 1;
   }
@@ -32,9 +32,17 @@ export class LivePlacements {
 
   /** The replica left or restarted. One that has seen a token may still get its answer; the others never will. */
   replicaLost(replica: Replica): void {
-    const lost = this.#live.filter(
-      (placement) => placement.replica === replica && Number.isNaN(placement.firstTokenMs),
-    );
-    for (const { onLost } of lost) onLost?.();
+    for (const { onLost } of this.#withoutToken(replica)) onLost?.("left");
+  }
+
+  /** The replica is silent: those that `hopeless` holds for are told. */
+  replicaSilent(replica: Replica, hopeless: (placement: Placement) => boolean): void {
+    for (const placement of this.#withoutToken(replica))
+      if (!placement.finished && hopeless(placement)) placement.onLost?.("silent");
+  }
+
+  /** A copy: whoever is told may end its placement at once. */
+  #withoutToken(replica: Replica): readonly Placement[] {
+    return this.#live.filter((placement) => placement.replica === replica && Number.isNaN(placement.firstTokenMs));
   }
 }

@@ -14,6 +14,9 @@ export interface LoadAtBinding {
   readonly decodeKvTokens: number;
 }
 
+/** `left`: removed, or another process by now. `silent`: it does not answer any more, and others could do the work. */
+export type LostBy = "left" | "silent";
+
 /** One attempt of a request on one replica. Ends exactly once, by `Scheduler.finish`. */
 export class Placement {
   readonly request: RouteRequest;
@@ -24,6 +27,8 @@ export class Placement {
   readonly decision: Decision;
   /** 1 is the first. */
   readonly attempt: number;
+  /** Ids of replicas that failed the request before. */
+  readonly excluded: ReadonlySet<string>;
   readonly boundMs: number;
   /** Time in the router's queue before it was bound. */
   readonly waitedMs: number;
@@ -44,7 +49,7 @@ export class Placement {
   /** Its place among the live ones; -1: it has ended. */
   liveAt = -1;
   /** Told when the replica is lost before a token was seen. */
-  onLost: (() => void) | null = null;
+  onLost: ((why: LostBy) => void) | null = null;
 
   constructor(made: {
     request: RouteRequest;
@@ -53,6 +58,7 @@ export class Placement {
     prefix: PlacedPrefix;
     decision: Decision;
     attempt: number;
+    excluded: ReadonlySet<string>;
     boundMs: number;
     waitedMs: number;
     loadAtBinding: LoadAtBinding;
@@ -65,6 +71,7 @@ export class Placement {
     this.prefix = made.prefix;
     this.decision = made.decision;
     this.attempt = made.attempt;
+    this.excluded = made.excluded;
     this.boundMs = made.boundMs;
     this.waitedMs = made.waitedMs;
     this.loadAtBinding = made.loadAtBinding;

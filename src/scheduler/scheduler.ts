@@ -11,6 +11,7 @@ import { Feedback } from "./feedback.ts";
 import { bindInOrder } from "./lateBinding.ts";
 import { LivePlacements } from "./livePlacements.ts";
 import type { AttemptOutcome } from "./outcome.ts";
+import { overdue } from "./overdue.ts";
 import type { Placement } from "./placement.ts";
 import { QUEUE_LIMITS } from "./queueLimits.ts";
 import type { QueueLimits } from "./queueLimits.ts";
@@ -26,6 +27,8 @@ import { WaitingRoom } from "./waitingRoom.ts";
 
 /** While somebody waits, what no call announces (a hold that ends, a replica that came or went) is looked at this often. */
 const RECHECK_MS = 50;
+/** While a replica does not answer, what it holds up is looked at this often. */
+const SILENCE_CHECK_MS = 1_000;
 
 /** What a reload may change. */
 export interface SchedulerSettings {
@@ -56,6 +59,8 @@ export class Scheduler {
   readonly #order: QueueOrder;
   readonly #room = new WaitingRoom();
   readonly #live = new LivePlacements();
+  /** Replicas that do not answer. */
+  readonly #silent = new Set<Replica>();
   #policyFor: (model: string) => Policy;
   #classes: ClassTable;
   #limits: QueueLimits;
@@ -75,6 +80,8 @@ export class Scheduler {
     this.#limits = options.limits ?? QUEUE_LIMITS;
     options.fleet.onChange(({ kind, replica }) => {
       if (kind === "removed" || kind === "restarted") this.#live.replicaLost(replica);
+      if (kind === "lifecycle" && replica.lifecycle.state === "unreachable") this.#silent.add(replica);
+      else if (kind === "lifecycle" || kind === "removed") this.#silent.delete(replica);
     });
   }
 
@@ -165,9 +172,11 @@ export class Scheduler {
     for (const model of this.#room.models()) this.#bindModel(model, nowMs);
   }
 
-  /** Times out who waited too long and looks for room for the others. */
+  /** Times out who waited too long, looks for room for the others, and gives up what silent replicas hold up. */
   tick(nowMs: number): void {
     this.#lastPassMs = nowMs;
+    for (const replica of this.#silent)
+      this.#live.replicaSilent(replica, (placement) => overdue(placement, nowMs) && this.#hasOther(placement, nowMs));
     for (let ticket = this.#room.expired(nowMs); ticket !== null; ticket = this.#room.expired(nowMs)) {
       const { request, sinceMs } = ticket;
       this.#refuse(ticket, queueTimeout(nowMs - sinceMs, this.#retryMs(request, nowMs)));
@@ -177,11 +186,11 @@ export class Scheduler {
     for (const model of this.#room.models()) this.#bindModel(model, nowMs, () => true);
   }
 
-  /** When `tick` must be called at the latest; null: not while nobody waits. */
+  /** When `tick` must be called at the latest; null: not while nobody waits and every replica answers. */
   nextWakeMs(): number | null {
     const expiryMs = this.#room.nextExpiryMs;
-    if (expiryMs === null) return null;
-    return Math.min(expiryMs, this.#lastPassMs + RECHECK_MS);
+    if (expiryMs !== null) return Math.min(expiryMs, this.#lastPassMs + RECHECK_MS);
+    return this.#silent.size > 0 && this.#live.size > 0 ? this.#lastPassMs + SILENCE_CHECK_MS : null;
   }
 
   /** Nobody is bound any more; those that wait are told to come back. What runs, runs on. */
@@ -259,6 +268,12 @@ export class Scheduler {
 
   #waitingOf({ request, sinceMs }: Ticket): Waiting {
     return { request, serviceClass: this.#classes.get(request.className), sinceMs, workMs: 0 };
+  }
+
+  /** Whether another replica could take it now; to a silent one that is the last, a request is better off waiting. */
+  #hasOther({ request, excluded }: Placement, nowMs: number): boolean {
+    const { branch, candidates } = this.#fleet.eligible(request, excluded, nowMs);
+    return branch === "normal" && candidates.some((replica) => replica.hasRoom(request.sequences, nowMs));
   }
 
   /** Decides, but does not tell yet. */

@@ -1,6 +1,6 @@
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import type { Placement } from "./placement.ts";
+import type { LostBy, Placement } from "./placement.ts";
 import type { Queued } from "./priorityQueue.ts";
 
 export type Settle = (result: Placement | RouterError) => void;
@@ -14,8 +14,8 @@ export interface SubmitOptions {
   readonly excluded?: ReadonlySet<string>;
   /** Whether `firstToken` and `progress` will be reported; true by default. */
   readonly streamed?: boolean;
-  /** The placement's replica has left or restarted before a token was seen: abort the leg, finish, place again. */
-  readonly onLost?: () => void;
+  /** Nothing will come from the placement's replica, and no token was seen: abort the leg, finish, place again. */
+  readonly onLost?: (why: LostBy) => void;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -26,7 +26,7 @@ export class Ticket {
   readonly attempt: number;
   readonly excluded: ReadonlySet<string>;
   readonly streamed: boolean;
-  readonly onLost: (() => void) | null;
+  readonly onLost: ((why: LostBy) => void) | null;
   /** When its waiting began. */
   readonly sinceMs: number;
   /** The order of submission; breaks ties. */

@@ -116,9 +116,10 @@ describe("the health of replicas", { concurrency: true }, () => {
         await new Promise((resolve) => setTimeout(resolve, 50));
       assert.equal(stateOf(setup.router, dead.id), "unreachable");
       assert.equal(stateOf(setup.router, prefilling.id), "ready");
-      const before = prefilling.requests.length;
+      await until("the dead one's requests are given to it", () => prefilling.requests.length === 4);
+      await until("and answered", () => clients.every(({ text }) => text.includes("data:")));
       const more = Array.from({ length: 5 }, () => new Client(setup.url, chatBytes({ stream: true })));
-      await until("all of the next go there", () => prefilling.requests.length === before + 5);
+      await until("all of the next go there", () => prefilling.requests.length === 9);
       for (const client of [...clients, ...more]) client.leave();
     });
 

@@ -43,7 +43,7 @@ describe("41. long prompts at a time", () => {
       perTurn.reduce((sum, prompts) => sum + prompts, 0),
       128,
     );
-    // 180 KB are read and hashed in less than a tenth of a millisecond; what must not be is all of them in one turn.
+    // 180 KB are read and hashed in less than a tenth of a millisecond once compiled; what must not be is all of them in one turn.
     assert.ok(Math.max(...perTurn) <= 8, `prompts in one turn: ${Math.max(...perTurn)}`);
     for (const client of clients) client.leave();
   });
