@@ -113,6 +113,17 @@ export class Ledger {
     load.changed(nowMs);
   }
 
+  /** The engine has answered and takes no slot any more, but keeps the prompt's KV. Later calls do nothing. */
+  hold(reservation: Reservation, nowMs: number): void {
+    if (reservation.phase !== "waiting" && reservation.phase !== "decoding") return;
+    if (!reservation.live) return;
+    const load = reservation.replica.load;
+    this.#leaveSlots(reservation, nowMs);
+    load.reservedKvTokens -= reservation.outputTokens + reservation.remainingTokens;
+    reservation.phase = "held";
+    load.changed(nowMs);
+  }
+
   /** However the request ended. Exactly once: later calls, and those of dead incarnations, change no load. */
   release(reservation: Reservation, nowMs: number): void {
     if (reservation.phase === "released") return;
@@ -120,21 +131,29 @@ export class Ledger {
     const { live, phase } = reservation;
     if (live) {
       const load = reservation.replica.load;
-      if (phase === "waiting") this.#leaveWaiting(reservation, nowMs);
-      else {
-        load.decoding.remove(reservation);
-        load.decodingSequences -= reservation.sequences;
-        load.decodeKvTokens -= reservation.promptTokens + reservation.outputTokens;
+      load.reservedKvTokens -= reservation.promptTokens;
+      if (phase !== "held") {
+        this.#leaveSlots(reservation, nowMs);
+        load.reservedKvTokens -= reservation.outputTokens + reservation.remainingTokens;
       }
-      load.requests--;
-      load.sequences -= reservation.sequences;
-      load.remainingOutputTokens -= reservation.remainingTokens;
-      load.reservedKvTokens -= reservation.promptTokens + reservation.outputTokens + reservation.remainingTokens;
       load.changed(nowMs);
     }
     reservation.phase = "released";
     // A trial that ended without a verdict must not keep the replica half open for ever.
     if (live && reservation.trial) reservation.replica.health.apply({ kind: "request_dropped" }, nowMs);
+  }
+
+  #leaveSlots(reservation: Reservation, nowMs: number): void {
+    const load = reservation.replica.load;
+    if (reservation.phase === "waiting") this.#leaveWaiting(reservation, nowMs);
+    else {
+      load.decoding.remove(reservation);
+      load.decodingSequences -= reservation.sequences;
+      load.decodeKvTokens -= reservation.promptTokens + reservation.outputTokens;
+    }
+    load.requests--;
+    load.sequences -= reservation.sequences;
+    load.remainingOutputTokens -= reservation.remainingTokens;
   }
 
   #leaveWaiting(reservation: Reservation, nowMs: number): void {

@@ -1,7 +1,10 @@
 import type { Replica } from "./replica.ts";
 
-/** `waiting`: its prompt is not processed yet. `released` is final. */
-export type ReservationPhase = "waiting" | "decoding" | "released";
+/**
+ * `waiting`: its prompt is not processed yet. `held`: it was answered, and only its KV stays, for another replica to fetch.
+ * `released` is final.
+ */
+export type ReservationPhase = "waiting" | "decoding" | "held" | "released";
 
 /**
  * What a placed request holds on its replica. Only the ledger writes to it. All token counts are whole numbers, and

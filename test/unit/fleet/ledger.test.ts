@@ -28,6 +28,10 @@ function counters(load: ReplicaLoad): Counters {
 function addedUp(reservations: readonly Reservation[]): Counters {
   const sum = Object.fromEntries(COUNTERS.map((name) => [name, 0])) as Counters;
   for (const one of reservations) {
+    if (one.phase === "held") {
+      sum.reservedKvTokens += one.promptTokens;
+      continue;
+    }
     sum.requests++;
     sum.sequences += one.sequences;
     sum.reservedKvTokens += one.promptTokens + one.outputTokens + one.remainingTokens;
@@ -51,6 +55,7 @@ const step = fc.record({
     "first",
     "progress",
     "progress",
+    "hold",
     "release",
     "release",
     "restart",
@@ -88,6 +93,7 @@ describe("the ledger", () => {
           else if (one.kind === "restart") fleet.restarted(replica(one.replica), clock.nowMs());
           else if (known === undefined) continue;
           else if (one.kind === "first") fleet.ledger.firstToken(known, clock.nowMs());
+          else if (one.kind === "hold") fleet.ledger.hold(known, clock.nowMs());
           else if (one.kind === "progress") fleet.ledger.progress(known, one.outputTokens, clock.nowMs());
           else fleet.ledger.release(known, clock.nowMs());
 
