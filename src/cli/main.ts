@@ -12,6 +12,7 @@ const COMMANDS = new Map<string, () => Promise<Command>>([
   ["emulate", async () => (await import("./emulate.ts")).emulateCommand()],
   ["config", async () => (await import("./config.ts")).configCommand()],
   ["key", async () => (await import("./key.ts")).keyCommand()],
+  ["reference", async () => (await import("./reference.ts")).referenceCommand()],
   ["policies", async () => (await import("./policies.ts")).policiesCommand()],
 ]);
 

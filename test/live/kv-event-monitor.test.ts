@@ -11,9 +11,9 @@ import { parseEndpoint } from "#src/discovery/parseEndpoint.ts";
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { KvEventListener } from "#src/engines/events/kvEventListener.ts";
 import { KvEventMonitor } from "#src/engines/events/kvEventMonitor.ts";
-import { HeldBlocks } from "../unit/engine-events/heldBlocks.ts";
-import { recordedMessages } from "../unit/engine-events/recordedFrames.ts";
-import { batch, stored } from "../unit/engine-events/wireEvents.ts";
+import { HeldBlocks } from "../unit/engines/events/heldBlocks.ts";
+import { recordedMessages } from "../unit/engines/events/recordedFrames.ts";
+import { batch, stored } from "../unit/engines/events/wireEvents.ts";
 import { serve } from "./recordedServer.ts";
 import { ScriptedPublisher } from "./scriptedPublisher.ts";
 

@@ -9,8 +9,8 @@ import { ByteBudget } from "#src/engines/events/stream/inbox.ts";
 import { DEFAULT_STREAM_SETTINGS, type StreamSettings } from "#src/engines/events/stream/streamTools.ts";
 import { Turns } from "#src/engines/events/stream/turns.ts";
 import { zmqSockets } from "#src/engines/events/stream/zmqSockets.ts";
-import { HeldBlocks } from "../unit/engine-events/heldBlocks.ts";
-import { batch as batchOfEvents, CLEARED, removed, stored } from "../unit/engine-events/wireEvents.ts";
+import { HeldBlocks } from "../unit/engines/events/heldBlocks.ts";
+import { batch as batchOfEvents, CLEARED, removed, stored } from "../unit/engines/events/wireEvents.ts";
 import { ScriptedPublisher, type PublisherOptions } from "./scriptedPublisher.ts";
 
 const SETTINGS: StreamSettings = {

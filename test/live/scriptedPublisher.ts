@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Publisher, Router } from "zeromq";
-import { batch } from "../unit/engine-events/wireEvents.ts";
+import { batch } from "../unit/engines/events/wireEvents.ts";
 
 const END_SEQ = Buffer.alloc(8, 0xff);
 

@@ -10,8 +10,8 @@ import { DEFAULT_STREAM_SETTINGS } from "#src/engines/events/stream/streamTools.
 import { Turns } from "#src/engines/events/stream/turns.ts";
 import { heldBlocks } from "#src/fleet/blockIndex.ts";
 import { kvEventsToFleet } from "#src/fleet/precise/kvEventsToFleet.ts";
-import { FakeSockets } from "../../engine-events/fakeSockets.ts";
-import { msgpack } from "../../engine-events/wireEvents.ts";
+import { FakeSockets } from "../../engines/events/fakeSockets.ts";
+import { msgpack } from "../../engines/events/wireEvents.ts";
 import { readyFleet } from "../samples.ts";
 import { ModelEngine, ownHashes, type ModelPrompt } from "./modelEngine.ts";
 

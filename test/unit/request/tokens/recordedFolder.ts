@@ -6,7 +6,7 @@ import { ModelTokenizer, type ModelTokenizerOptions } from "#src/request/tokens/
 export const FAMILIES = ["bytes", "characters"] as const;
 export type Family = (typeof FAMILIES)[number];
 
-const RECORDED = join(import.meta.dirname, "../../recorded/tokens");
+const RECORDED = join(import.meta.dirname, "../../../recorded/tokens");
 
 export const folderOf = (family: Family): string => join(RECORDED, family);
 

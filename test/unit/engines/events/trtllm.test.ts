@@ -11,7 +11,7 @@ import { zmqSockets } from "#src/engines/events/stream/zmqSockets.ts";
 import { PulledEvents } from "#src/engines/events/trtllm/pulledEvents.ts";
 import { TrtPullStream } from "#src/engines/events/trtllm/pullStream.ts";
 import { HeldBlocks } from "./heldBlocks.ts";
-import { refuses } from "../engines/recordedEngine.ts";
+import { refuses } from "../recordedEngine.ts";
 
 /** Above 2^53: what JSON.parse would round. */
 const BIG = "16140901064495857665";

@@ -5,7 +5,7 @@ import type { AskEngine } from "#src/engines/engineAdapter.ts";
 import { askForAdvertisedEvents } from "#src/engines/events/advertisedEvents.ts";
 import { configuredAddress, endpointsOf } from "#src/engines/events/eventAddresses.ts";
 import { RouterError } from "#src/errors/routerError.ts";
-import { always, recordedEngine, refuses } from "../engines/recordedEngine.ts";
+import { always, recordedEngine, refuses } from "../recordedEngine.ts";
 
 describe("where an engine's events are, by configuration", () => {
   it("is the address given, on the port of the rank", () => {

@@ -5,7 +5,7 @@ import type { ModelTokenizer } from "#src/request/tokens/modelTokenizer.ts";
 import { promptTokens, type TokenizedApi } from "#src/request/tokens/promptTokens.ts";
 import { chainRoot, tokenChain } from "#src/request/tokens/tokenChain.ts";
 import { TokenFallback } from "#src/request/tokens/tokenFallback.ts";
-import { AWKWARD_CASES } from "../../engine/awkwardConversations.ts";
+import { AWKWARD_CASES } from "../../../engine/awkwardConversations.ts";
 import { NOW } from "./jinjaHelp.ts";
 import { FAMILIES, recorded, tokenizerOf } from "./recordedFolder.ts";
 

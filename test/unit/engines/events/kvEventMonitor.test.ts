@@ -8,7 +8,7 @@ import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { AskEngine, EngineProfile } from "#src/engines/engineAdapter.ts";
 import type { KvEventListener } from "#src/engines/events/kvEventListener.ts";
 import { KvEventMonitor } from "#src/engines/events/kvEventMonitor.ts";
-import { always, refuses } from "../engines/recordedEngine.ts";
+import { always, refuses } from "../recordedEngine.ts";
 import { FakeSockets } from "./fakeSockets.ts";
 
 const CONFIGURED = { endpoint: "tcp://*:5557", replayEndpoint: "tcp://*:6557", topic: "" };

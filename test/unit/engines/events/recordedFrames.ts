@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const FOLDER = join(import.meta.dirname, "../../recorded/kv-events-vllm-0.32.0");
+const FOLDER = join(import.meta.dirname, "../../../recorded/kv-events-vllm-0.32.0");
 
 function read(file: string): unknown {
   return JSON.parse(readFileSync(join(FOLDER, file), "utf8"));

@@ -1,0 +1,30 @@
+import type { RequestRecord } from "./requestRecord.ts";
+
+/** What each field of a request's log line says, for docs/reference.md. */
+export const REQUEST_FIELDS = {
+  level: "30, as of every line of level info.",
+  time: "When it ended, ISO 8601 in UTC.",
+  requestId: "As in the answer's `x-request-id`, and what the engine was told.",
+  decisionId: "As in `x-kvasir-decision`: `/decisions/{id}`. Null: nothing was placed.",
+  kind: "`attempt`: given up for another one; `request`: the end of it all.",
+  method: "HTTP method.",
+  path: "Without its query.",
+  model: "As the fleet names it. Null: it does not know the name.",
+  adapter: "LoRA adapter, or null.",
+  tenant: "Name of the client's key, or `anonymous`.",
+  className: "Service class.",
+  replica: "Who answered, or was tried last. Null: nobody.",
+  attempt: "1 is the first.",
+  status: "HTTP status that the client got; of an attempt, that of the engine or of the error.",
+  code: "Code of docs/errors.md. Null: the engine's answer was passed on.",
+  fault: "`client`, `engine` or `router`; null without an error.",
+  streamed: "Whether the client asked for a stream.",
+  bodyBytes: "Size of the request's body.",
+  ttftMs: "From arrival to the first token. Null: none came, or not in a stream.",
+  e2eMs: "From arrival to the end.",
+  queueMs: "Waiting in the router.",
+  promptTokens: "As the engine reports, else estimated.",
+  cachedTokensPredicted: "Cached prompt tokens that the decision counted on.",
+  cachedTokensReported: "Cached prompt tokens that the engine found. Null: it does not say.",
+  outputTokens: "As the engine reports, else events of the stream.",
+} as const satisfies Record<keyof RequestRecord | "level" | "time", string>;
