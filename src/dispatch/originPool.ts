@@ -17,6 +17,10 @@ export interface ConnectionReceiver {
  * arrived in the meantime it is seen before a request is written into a closed connection.
  */
 const CHECK_AFTER_IDLE_MS = 20;
+/** An engine that closes connections idle for less is going, not tidying up: keep-alive times are seconds. */
+const LEAST_KEEP_ALIVE_MS = 500;
+/** Of the engine's own time; the rest is left for the way and for a busy loop. */
+const KEEP_ALIVE_SHARE = 0.8;
 
 /** Keep-alive connections to one engine: bounded, the most recently used first, the rest left to grow old. */
 export class OriginPool implements ConnectionOwner {
@@ -27,11 +31,14 @@ export class OriginPool implements ConnectionOwner {
   readonly #connecting = new Map<EngineConnection, Acquisition>();
   readonly #waiting = new Set<Acquisition>();
   readonly #all = new Set<EngineConnection>();
+  /** Less than configured where the engine was seen to close sooner. */
+  #idleMs: number;
 
   constructor(origin: Origin, options: UpstreamOptions, onEmpty: () => void) {
     this.origin = origin;
     this.#options = options;
     this.#onEmpty = onEmpty;
+    this.#idleMs = options.idleMs;
   }
 
   get connections(): number {
@@ -130,10 +137,9 @@ export class OriginPool implements ConnectionOwner {
   }
 
   onIdle(connection: EngineConnection, keepAliveSeconds: number | null): void {
-    const { clock, idleMs } = this.#options;
-    // The engine's own figure counts from its last byte; a fifth of it is left for the way and for a busy loop.
-    const limitMs = keepAliveSeconds === null ? idleMs : Math.min(idleMs, keepAliveSeconds * 800);
-    connection.idleSinceMs = clock.nowMs();
+    const announcedMs = keepAliveSeconds === null ? Number.POSITIVE_INFINITY : keepAliveSeconds * 1000;
+    const limitMs = Math.min(this.#idleMs, KEEP_ALIVE_SHARE * announcedMs);
+    connection.idleSinceMs = this.#options.clock.nowMs();
     connection.deadlineMs = connection.idleSinceMs + limitMs;
     this.#keep(connection);
   }
@@ -148,7 +154,10 @@ export class OriginPool implements ConnectionOwner {
     this.#all.delete(connection);
     this.#options.deadlines.unwatch(connection);
     const at = this.#idle.indexOf(connection);
-    if (at >= 0) this.#idle.splice(at, 1);
+    if (at >= 0) {
+      this.#idle.splice(at, 1);
+      this.#learnKeepAlive(this.#options.clock.nowMs() - connection.idleSinceMs);
+    }
     const acquisition = this.#connecting.get(connection);
     this.#connecting.delete(connection);
     acquisition?.fail(unreachable(cause ?? new Error("closed while connecting")));
@@ -158,6 +167,11 @@ export class OriginPool implements ConnectionOwner {
       this.#open(next);
     }
     if (this.#all.size === 0) this.#onEmpty();
+  }
+
+  /** The engine closed a connection that was idle for so long: the others of this pool shall be closed before. */
+  #learnKeepAlive(idleMs: number): void {
+    if (idleMs >= LEAST_KEEP_ALIVE_MS) this.#idleMs = Math.min(this.#idleMs, KEEP_ALIVE_SHARE * idleMs);
   }
 }
 

@@ -309,6 +309,36 @@ describe("connections", () => {
     await eventually(() => one.sockets.size === 0, "closed when idle");
   });
 
+  test("an engine that was seen to close sooner shortens that", async () => {
+    const one = await engine(good);
+    const clock = new ManualClock();
+    const timers = new ManualTimers(clock);
+    const deadlines = new Deadlines({ clock, timers, granularityMs: 10 });
+    const upstreams = new Upstreams({ clock, deadlines, idleMs: 4000 });
+    started.push({ stop: async () => upstreams.close() });
+    const pool = upstreams.pool(one.url);
+    const receiver = {
+      onConnection: (connection: EngineConnection) => connection.send("GET / HTTP/1.1\r\n\r\n", [], ANSWERED),
+      onUnavailable: () => assert.fail("unavailable"),
+    };
+    const idle = async (connections: number): Promise<void> => {
+      for (let fresh = 0; fresh < connections; fresh++) pool.acquire(receiver, null, true);
+      await eventually(() => pool.idle === connections, "idle connections");
+    };
+    await idle(2);
+    await timers.advance(2000);
+    assert.equal(pool.idle, 2);
+    const [first] = one.sockets;
+    first?.end();
+    await eventually(() => pool.connections === 1, "the engine closed one");
+    pool.acquire(receiver, null);
+    await eventually(() => one.received.length === 3 && pool.idle === 1, "the other was used again");
+    await timers.advance(1500);
+    assert.equal(pool.connections, 1);
+    await timers.advance(150);
+    await eventually(() => one.sockets.size === 0, "closed before the engine would");
+  });
+
   test("Keep-Alive: timeout shortens that", async () => {
     const one = await engine(({ socket }) => socket.write(json({}, "200 OK", "Keep-Alive: timeout=0\r\n")));
     const router = await rig({ engines: [one.url] });
