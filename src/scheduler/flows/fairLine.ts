@@ -1,34 +1,28 @@
 import { PriorityQueue } from "../priorityQueue.ts";
 import type { Queued } from "../priorityQueue.ts";
-import type { Flow } from "./flow.ts";
-import type { ClassShare, ModelShare } from "./modelShare.ts";
-
-/** What the order needs to know of one that waits. */
-export interface Waiter {
-  readonly request: { readonly className: string; readonly tenant: string };
-}
+import type { Flow, Waiter } from "./flow.ts";
+import type { ClassShare, ModelShare, Seat } from "./modelShare.ts";
 
 /** One flow's part of a line. */
-interface LineFlow<T> {
-  readonly flow: Flow;
+export interface LineFlow<T extends Waiter> {
+  readonly flow: Flow<T>;
   readonly ofClass: LineClass<T>;
   readonly waiting: PriorityQueue<Place<T>>;
   /** Null: all its waiters have left, or are passed over. */
   turn: Queued<LineFlow<T>> | null;
 }
 
-interface LineClass<T> {
-  readonly share: ClassShare;
-  readonly flows: Map<Flow, LineFlow<T>>;
+interface LineClass<T extends Waiter> {
+  readonly share: ClassShare<T>;
+  readonly flows: Map<Flow<T>, LineFlow<T>>;
   readonly turns: PriorityQueue<LineFlow<T>>;
 }
 
 /** A place in a line; kept by whoever may have to give it up. */
-export interface Place<T> {
+export interface Place<T extends Waiter> {
   readonly value: T;
   /** Within its flow, least first. */
   readonly rank: number;
-  readonly sequence: number;
   readonly inFlow: LineFlow<T>;
   /** Null: it has left, or is passed over. Only the line writes it. */
   entry: Queued<Place<T>> | null;
@@ -39,12 +33,12 @@ export interface Place<T> {
  * one model have their shares in common, so that what a tenant gets by one counts in all.
  */
 export class FairLine<T extends Waiter> {
-  readonly #share: ModelShare;
+  readonly #share: ModelShare<T>;
   readonly #classes: LineClass<T>[] = [];
   #passedOver: Place<T>[] = [];
   #size = 0;
 
-  constructor(share: ModelShare) {
+  constructor(share: ModelShare<T>) {
     this.#share = share;
   }
 
@@ -52,12 +46,8 @@ export class FairLine<T extends Waiter> {
     return this.#size;
   }
 
-  push(value: T, rank: number, sequence: number): Place<T> {
-    const { className, tenant } = value.request;
-    const share = this.#share.classOf(className);
-    const inFlow = flowIn(this.#classFor(share), share.flows.flowOf(tenant));
-    const place: Place<T> = { value, rank, sequence, inFlow, entry: null };
-    this.#share.arrives(share, inFlow.flow);
+  push(value: T, rank: number, { share, flow }: Seat<T>): Place<T> {
+    const place: Place<T> = { value, rank, inFlow: flowIn(this.#classFor(share), flow), entry: null };
     this.#enter(place);
     this.#size++;
     return place;
@@ -70,10 +60,9 @@ export class FairLine<T extends Waiter> {
       if (at < 0) return;
       this.#passedOver.splice(at, 1);
     } else this.#withdraw(place, place.entry);
-    const { inFlow } = place;
     this.#size--;
-    this.#share.leaves(inFlow.ofClass.share, inFlow.flow);
-    if (!inFlow.waiting.size && !this.#passedOver.some((other) => other.inFlow === inFlow))
+    const { inFlow } = place;
+    if (inFlow.waiting.size === 0 && !this.#passedOver.some((other) => other.inFlow === inFlow))
       inFlow.ofClass.flows.delete(inFlow.flow);
   }
 
@@ -110,8 +99,8 @@ export class FairLine<T extends Waiter> {
   }
 
   #enter(place: Place<T>): void {
-    const { inFlow, rank, sequence } = place;
-    place.entry = inFlow.waiting.push(place, rank, sequence);
+    const { inFlow, rank, value } = place;
+    place.entry = inFlow.waiting.push(place, rank, value.sequence);
     const { flow, ofClass } = inFlow;
     inFlow.turn ??= ofClass.turns.push(inFlow, flow.servedUntil, flow.number);
   }
@@ -125,7 +114,7 @@ export class FairLine<T extends Waiter> {
     inFlow.turn = null;
   }
 
-  #classFor(share: ClassShare): LineClass<T> {
+  #classFor(share: ClassShare<T>): LineClass<T> {
     let found = this.#classes.find((each) => each.share === share);
     if (found === undefined) this.#classes.push((found = { share, flows: new Map(), turns: new PriorityQueue() }));
     return found;
@@ -133,14 +122,14 @@ export class FairLine<T extends Waiter> {
 }
 
 /** Which of the heads of two lines of one model goes first. */
-export function before<T>(share: ModelShare, a: Place<T>, b: Place<T>): boolean {
+export function before<T extends Waiter>(share: ModelShare<T>, a: Place<T>, b: Place<T>): boolean {
   const [one, other] = [a.inFlow, b.inFlow];
   if (one.ofClass.share !== other.ofClass.share) return share.classBefore(one.ofClass.share, other.ofClass.share);
   if (one.flow !== other.flow) return one.flow.before(other.flow);
-  return a.rank === b.rank ? a.sequence < b.sequence : a.rank < b.rank;
+  return a.rank === b.rank ? a.value.sequence < b.value.sequence : a.rank < b.rank;
 }
 
-function flowIn<T>(ofClass: LineClass<T>, flow: Flow): LineFlow<T> {
+function flowIn<T extends Waiter>(ofClass: LineClass<T>, flow: Flow<T>): LineFlow<T> {
   let found = ofClass.flows.get(flow);
   if (found === undefined) {
     found = { flow, ofClass, waiting: new PriorityQueue(), turn: null };
@@ -150,7 +139,7 @@ function flowIn<T>(ofClass: LineClass<T>, flow: Flow): LineFlow<T> {
 }
 
 /** Flows advance whichever line they are served from, so the order kept here may be old; it is brought up to date here. */
-function nextFlow<T>({ turns }: LineClass<T>): LineFlow<T> | null {
+function nextFlow<T extends Waiter>({ turns }: LineClass<T>): LineFlow<T> | null {
   for (;;) {
     const first = turns.first;
     if (first === null) return null;

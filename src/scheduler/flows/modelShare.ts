@@ -1,6 +1,7 @@
 import type { ClassTable, ServiceClass } from "../classes.ts";
+import type { Queued } from "../priorityQueue.ts";
 import { FairShare, MAX_FLOWS } from "./fairShare.ts";
-import type { Flow } from "./flow.ts";
+import type { Flow, Waiter } from "./flow.ts";
 import { Guarantee } from "./guarantee.ts";
 
 /** A class of weight 0 still has a turn among classes of its priority, rarely. */
@@ -13,94 +14,128 @@ export interface ShareSettings {
   readonly maxFlows?: number;
 }
 
-/** The flows of one class for one model, and what the class has got. */
-export class ClassShare {
-  readonly flows: FairShare;
-  readonly guarantee: Guarantee;
-  /** The class among all of its model. */
-  readonly own: Flow;
+/** One class's part of a model. */
+export class ClassShare<T extends Waiter> {
+  readonly name: string;
   serviceClass: ServiceClass;
+  readonly flows: FairShare<T>;
+  readonly guarantee: Guarantee;
+  waiting = 0;
+  waitingTokens = 0;
+  /** Tokens got over the class's weight: whose turn it is among classes of one priority. */
+  servedUntil = 0;
 
-  constructor(serviceClass: ServiceClass, own: Flow, settings: ShareSettings) {
+  constructor(serviceClass: ServiceClass, settings: ShareSettings) {
+    this.name = serviceClass.name;
     this.serviceClass = serviceClass;
-    this.own = own;
     this.flows = new FairShare(settings.tenantWeight, settings.maxFlows ?? MAX_FLOWS);
     this.guarantee = new Guarantee(serviceClass.guaranteedShare);
   }
+}
 
-  get waiting(): number {
-    return this.own.waiting;
-  }
+/** What one that waits is part of; it is kept with it. */
+export interface Seat<T extends Waiter> {
+  readonly share: ClassShare<T>;
+  readonly flow: Flow<T>;
+  readonly entry: Queued<T>;
 }
 
 /**
  * Who has got how much of one model's replicas, and so who is next: a class that is due by its guarantee, else the
  * highest priority, classes of one priority by weight; within a class, tenants by weight.
  */
-export class ModelShare {
-  readonly #classes = new Map<string, ClassShare>();
-  readonly #amongClasses: FairShare;
+export class ModelShare<T extends Waiter> {
+  readonly #classes = new Map<string, ClassShare<T>>();
+  /** Of the classes of each priority, as of the flows of a class. */
+  readonly #virtualTimes = new Map<number, number>();
   #settings: ShareSettings;
+  #waiting = 0;
 
   constructor(settings: ShareSettings) {
     this.#settings = settings;
-    this.#amongClasses = new FairShare((name) => weightOf(settings.classes.get(name)));
   }
 
   /** Takes over other classes and weights; what was served stays served. */
   configure(settings: ShareSettings): void {
     this.#settings = settings;
-    this.#amongClasses.configure((name) => weightOf(settings.classes.get(name)));
     for (const share of this.#classes.values()) {
-      share.serviceClass = settings.classes.get(share.serviceClass.name);
+      share.serviceClass = settings.classes.get(share.name);
       share.guarantee.share = share.serviceClass.guaranteedShare;
       share.flows.configure(settings.tenantWeight);
     }
   }
 
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   /** Of a class that a reload has dropped, the standard one's. */
-  classOf(name: string): ClassShare {
+  classOf(name: string): ClassShare<T> {
     const known = this.#classes.get(name);
     if (known !== undefined) return known;
     const serviceClass = this.#settings.classes.get(name);
     if (serviceClass.name !== name) return this.classOf(serviceClass.name);
-    const share = new ClassShare(serviceClass, this.#amongClasses.flowOf(name), this.#settings);
+    const share = new ClassShare<T>(serviceClass, this.#settings);
     this.#classes.set(name, share);
     return share;
   }
 
-  classes(): Iterable<ClassShare> {
+  classes(): Iterable<ClassShare<T>> {
     return this.#classes.values();
   }
 
-  arrives(share: ClassShare, flow: Flow): void {
-    share.flows.arrives(flow);
-    this.#amongClasses.arrives(share.own);
+  /** Somebody begins to wait. */
+  arrives(waiter: T): Seat<T> {
+    const { className, tenant } = waiter.request;
+    const share = this.classOf(className);
+    if (share.waiting === 0) share.servedUntil = this.#startOf(share);
+    const flow = share.flows.flowOf(tenant);
+    const entry = flow.newest.push(waiter, -waiter.sequence, 0);
+    share.flows.arrives(flow, waiter);
+    share.waiting++;
+    share.waitingTokens += waiter.tokens;
+    this.#waiting++;
+    return { share, flow, entry };
   }
 
-  leaves(share: ClassShare, flow: Flow): void {
-    share.flows.leaves(flow);
-    this.#amongClasses.leaves(share.own);
+  /** Bound, refused or cancelled: once for each that arrived. */
+  leaves({ share, flow, entry }: Seat<T>): void {
+    flow.newest.remove(entry);
+    share.flows.leaves(flow, entry.value);
+    share.waiting--;
+    share.waitingTokens -= entry.value.tokens;
+    this.#waiting--;
     if (share.waiting === 0) share.guarantee.idle();
   }
 
   /** A request of so many tokens is bound, whether it waited or not. To be called before it `leaves`. */
-  charge(share: ClassShare, flow: Flow, tokens: number): void {
+  charge(share: ClassShare<T>, flow: Flow<T>, tokens: number): void {
     share.flows.charge(flow, tokens);
-    this.#amongClasses.charge(share.own, tokens);
+    this.#chargeClass(share, tokens);
     share.guarantee.got(tokens);
     for (const other of this.#classes.values())
       if (other !== share && other.waiting > 0) other.guarantee.othersGot(tokens);
   }
 
   /** Whether the next one of class `a` goes before the next one of class `b`. */
-  classBefore(a: ClassShare, b: ClassShare): boolean {
+  classBefore(a: ClassShare<T>, b: ClassShare<T>): boolean {
     if (a.guarantee.due !== b.guarantee.due) return a.guarantee.due;
     const [p, q] = [a.serviceClass.priority, b.serviceClass.priority];
-    return p === q ? a.own.before(b.own) : p > q;
+    return p === q ? a.servedUntil < b.servedUntil : p > q;
   }
-}
 
-function weightOf({ weight }: ServiceClass): number {
-  return Math.max(LEAST_WEIGHT, weight);
+  #chargeClass(share: ClassShare<T>, tokens: number): void {
+    const { priority, weight } = share.serviceClass;
+    const startsAt = this.#startOf(share);
+    let leastServed = startsAt;
+    for (const other of this.#classes.values())
+      if (other.waiting > 0 && other.serviceClass.priority === priority)
+        leastServed = Math.min(leastServed, other.servedUntil);
+    this.#virtualTimes.set(priority, Math.max(this.#virtualTimes.get(priority) ?? 0, leastServed));
+    share.servedUntil = startsAt + tokens / Math.max(LEAST_WEIGHT, weight);
+  }
+
+  #startOf({ servedUntil, serviceClass }: ClassShare<T>): number {
+    return Math.max(servedUntil, this.#virtualTimes.get(serviceClass.priority) ?? 0);
+  }
 }

@@ -5,7 +5,7 @@ import { ClassTable } from "#src/scheduler/classes.ts";
 import { FairLine, before } from "#src/scheduler/flows/fairLine.ts";
 import type { Place } from "#src/scheduler/flows/fairLine.ts";
 import { ModelShare } from "#src/scheduler/flows/modelShare.ts";
-import { Counter } from "./lineHarness.ts";
+import { Counter, job } from "./lineHarness.ts";
 import type { Job } from "./lineHarness.ts";
 
 const event = fc.oneof(
@@ -37,20 +37,22 @@ const event = fc.oneof(
 test("whatever comes and goes by two lines: each leaves once, and the head is who the shares say", () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 150 }), (events) => {
-      const share = new ModelShare({ classes: new ClassTable(), tenantWeight: () => 1 });
+      const share = new ModelShare<Job>({ classes: new ClassTable(), tenantWeight: () => 1 });
       const lines = [new FairLine<Job>(share), new FairLine<Job>(share)] as const;
       let waiting: { place: Place<Job>; line: number; passed: boolean }[] = [];
       const leave = (place: Place<Job>): void => {
         const { line } = waiting.find((one) => one.place === place)!;
         lines[line === 0 ? 0 : 1].remove(place);
+        share.leaves(place.value.seat!);
         waiting = waiting.filter((one) => one.place !== place);
       };
-      let sequence = 0;
       for (const happened of events) {
         switch (happened.kind) {
           case "push": {
             const { className, tenant, tokens, rank, line } = happened;
-            const place = lines[line === 0 ? 0 : 1].push({ request: { className, tenant }, tokens }, rank, sequence++);
+            const queued = job(tenant, tokens, className);
+            queued.seat = share.arrives(queued);
+            const place = lines[line === 0 ? 0 : 1].push(queued, rank, queued.seat);
             waiting.push({ place, line, passed: false });
             break;
           }
@@ -103,7 +105,10 @@ test("whatever comes and goes by two lines: each leaves once, and the head is wh
       for (const { place } of waiting) leave(place);
       for (const each of share.classes()) {
         assert.equal(each.waiting, 0);
-        for (const flow of each.flows.flows()) assert.equal(flow.waiting, 0);
+        assert.equal(each.waitingTokens, 0);
+        for (const { waiting, waitingTokens, waitingBytes } of each.flows.flows())
+          assert.deepEqual([waiting, waitingTokens, waitingBytes], [0, 0, 0]);
+        assert.equal(each.flows.waitingWeight, 0);
       }
     }),
     { numRuns: 200 },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { OTHERS } from "#src/scheduler/flows/fairShare.ts";
-import { Counter } from "./lineHarness.ts";
+import { Counter, job } from "./lineHarness.ts";
 
 const tokens = fc.integer({ min: 1, max: 5_000 });
 
@@ -55,8 +55,7 @@ test("share that was left unused is not saved up", () => {
 test("share that nobody else wanted is not held against a tenant", () => {
   const counter = new Counter();
   // Placed at once, without waiting.
-  for (let at = 0; at < 1_000; at++)
-    counter.charge({ request: { className: "standard", tenant: "busy" }, tokens: 900 });
+  for (let at = 0; at < 1_000; at++) counter.charge(job("busy", 900));
   for (let at = 0; at < 50; at++) {
     counter.queue("busy", 100);
     counter.queue("new", 100);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { PREDEFINED_CLASSES } from "#src/scheduler/classes.ts";
-import { Counter } from "./lineHarness.ts";
+import { Counter, job } from "./lineHarness.ts";
 
 test("a higher class goes first", () => {
   const counter = new Counter();
@@ -54,7 +54,7 @@ test("a guarantee is a share, not more: the higher class keeps the rest", () => 
 
 test("what was spare is not held against a class, and a claim ends with the last that waits", () => {
   const counter = new Counter();
-  for (let at = 0; at < 100; at++) counter.charge({ request: { className: "batch", tenant: "b" }, tokens: 1_000 });
+  for (let at = 0; at < 100; at++) counter.charge(job("b", 1_000, "batch"));
   for (let at = 0; at < 100; at++) counter.queue("i", 1_000, "interactive");
   counter.queue("b", 1_000, "batch");
   counter.serve(60);

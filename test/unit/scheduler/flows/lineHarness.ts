@@ -2,11 +2,18 @@ import { ClassTable } from "#src/scheduler/classes.ts";
 import type { ServiceClass } from "#src/scheduler/classes.ts";
 import { FairLine } from "#src/scheduler/flows/fairLine.ts";
 import type { Place } from "#src/scheduler/flows/fairLine.ts";
+import type { Waiter } from "#src/scheduler/flows/flow.ts";
 import { ModelShare } from "#src/scheduler/flows/modelShare.ts";
+import type { Seat } from "#src/scheduler/flows/modelShare.ts";
 
-export interface Job {
-  readonly request: { readonly className: string; readonly tenant: string };
-  readonly tokens: number;
+export interface Job extends Waiter {
+  seat: Seat<Job> | null;
+}
+
+let jobs = 0;
+
+export function job(tenant: string, tokens: number, className = "standard"): Job {
+  return { request: { className, tenant, bodyBytes: 10 }, tokens, sequence: jobs++, seat: null };
 }
 
 export interface Served {
@@ -23,11 +30,10 @@ export interface CounterOptions {
 
 /** A counter with one line at which one is served after the other. */
 export class Counter {
-  readonly share: ModelShare;
+  readonly share: ModelShare<Job>;
   readonly line: FairLine<Job>;
   readonly served: Served[] = [];
   #tokens = 0;
-  #sequence = 0;
 
   constructor({ classes = [], weights = {}, ...options }: CounterOptions = {}) {
     this.share = new ModelShare({
@@ -38,8 +44,10 @@ export class Counter {
     this.line = new FairLine(this.share);
   }
 
-  queue(tenant: string, tokens: number, className = "standard", rank = this.#sequence): Place<Job> {
-    return this.line.push({ request: { className, tenant }, tokens }, rank, this.#sequence++);
+  queue(tenant: string, tokens: number, className = "standard", rank: number | null = null): Place<Job> {
+    const queued = job(tenant, tokens, className);
+    queued.seat = this.share.arrives(queued);
+    return this.line.push(queued, rank ?? queued.sequence, queued.seat);
   }
 
   /** Serves whose turn it is. */
@@ -49,6 +57,7 @@ export class Counter {
       if (place === null) return;
       this.charge(place.value);
       this.line.remove(place);
+      this.share.leaves(place.value.seat!);
     }
   }
 
