@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PRIORS } from "../hardware/stepTimes.ts";
 import { badEndpoint, defaultName, normalEngineUrl } from "./engineUrl.ts";
 import { KvEventsInput, toKvEventEndpoints } from "./kvEventsInput.ts";
+import { HandoffInput, toHandoff } from "./handoffInput.ts";
 import type { EngineEndpoint } from "./replicaSpec.ts";
 
 const label = z.string().min(1).max(256).optional();
@@ -17,6 +18,7 @@ export const EndpointInput = z.strictObject({
   engine: z.enum(["vllm", "sglang", "trtllm", "llamacpp"]).nullish(),
   role: z.enum(["mixed", "prefill", "decode", "draft"]).optional(),
   labels: z.strictObject({ host: label, nvlinkDomain: label, rack: label, zone: label, gpu: label }).optional(),
+  handoff: HandoffInput.optional(),
   apiKey: z
     .string()
     .regex(/^[\x21-\x7e]{1,4096}$/, "allowed are 1..4096 printable characters without blanks")
@@ -47,6 +49,7 @@ export function parseEndpoint(input: unknown): EngineEndpoint {
     engine: given.engine ?? null,
     role: given.role ?? "mixed",
     labels: Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined)),
+    ...(given.handoff === undefined ? {} : { handoff: toHandoff(given.handoff) }),
     apiKey: given.apiKey ?? null,
     dataParallelRanks: given.dataParallelRanks ?? null,
     prior: given.prior ?? null,

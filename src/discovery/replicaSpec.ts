@@ -4,6 +4,33 @@ export type EngineKind = "vllm" | "sglang" | "trtllm" | "llamacpp";
 /** What a replica is used for. */
 export type Role = "mixed" | "prefill" | "decode" | "draft";
 
+/** Ways by which KV gets from a prefill to a decode engine. */
+export const HANDOFF_NAMES = [
+  "nixl",
+  "nixl-push",
+  "mooncake",
+  "shared-storage",
+  "bootstrap",
+  "disaggregated-params",
+] as const;
+
+export type HandoffName = (typeof HANDOFF_NAMES)[number];
+
+/** How an engine hands KV over. All optional: what is absent is as the engine has it by default. */
+export interface HandoffSettings {
+  /** Absent: the usual one of its kind. */
+  readonly protocol?: HandoffName;
+  /** How long an engine keeps the KV of a prefill that nobody fetches. */
+  readonly leaseMs?: number;
+  /** Where it is met for a hand-off, if not at the host of its URL. */
+  readonly bootstrapHost?: string;
+  readonly bootstrapPort?: number;
+  /** `engine_id` of its KV connector, for protocols that name it beforehand. */
+  readonly engineId?: string;
+  readonly tensorParallelSize?: number;
+  readonly pipelineParallelSize?: number;
+}
+
 /** Where a replica stands. All optional; links between replicas are priced from what two of them share. */
 export interface ReplicaLabels {
   readonly host?: string;
@@ -39,6 +66,7 @@ export interface EngineEndpoint {
   readonly engine: EngineKind | null;
   readonly role: Role;
   readonly labels: ReplicaLabels;
+  readonly handoff?: HandoffSettings;
   /** Bearer key that this engine wants; never a client's. */
   readonly apiKey: string | null;
   /** Null: ask the engine. */

@@ -2,6 +2,9 @@ import { RouterError } from "#src/errors/routerError.ts";
 import type { Members } from "./jsonMembers.ts";
 import type { Span } from "./span.ts";
 
+/** Where a member stands; `at` is the end of its value. */
+export type MemberPlace = Pick<Members, "keyOpen" | "comma" | "at">;
+
 /** Far more than there are names to remove; bounds the edits of a body that repeats them between others. */
 const MAX_SPANS = 1024;
 
@@ -17,7 +20,7 @@ export class MemberRemoval {
   }
 
   /** The member goes; its value ends at `members.at`. */
-  remove(members: Members): void {
+  remove(members: MemberPlace): void {
     if (this.#runStart < 0) {
       this.#runStart = members.keyOpen;
       this.#runComma = members.comma;
@@ -26,7 +29,7 @@ export class MemberRemoval {
   }
 
   /** The member stays: what was removed before it goes with the comma that stood between. */
-  keep(members: Members): void {
+  keep(members: MemberPlace): void {
     if (this.#runStart < 0) return;
     if (this.#spans.length >= MAX_SPANS) throw tooManyMembers();
     this.#spans.push({ start: this.#runStart, end: members.keyOpen });
