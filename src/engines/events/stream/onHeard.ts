@@ -8,10 +8,10 @@ export function onHeard(state: Live, heard: Heard, { canReplay }: StreamSetting)
   const { place } = state;
   const { seq } = heard;
   const live: Live = { ...state, heardSeq: seq, gapStays: false, sure: true };
-  const tellIfUnsure: StreamEffect[] = state.sure ? [] : [{ kind: "tellLive" }];
+  const tellIfUnsure: StreamEffect[] = state.sure && !state.behind ? [] : [{ kind: "tellLive" }];
 
   if (place === null) return { state: { ...live, place: beginAt(seq, { short: true }) }, effects: [{ kind: "apply" }] };
-  if (seq === place.cursor && heard.same) return { state: live, effects: tellIfUnsure };
+  if (seq === place.cursor && heard.same) return { state: live, effects: state.sure ? [] : tellIfUnsure };
   if (isOfAnotherProcess(state, place.cursor, heard)) {
     if (!canReplay) return startOver(live, seq, { kind: "tellRestarted" }, false);
     const { state: replaying, effects } = restart();
@@ -20,7 +20,8 @@ export function onHeard(state: Live, heard: Heard, { canReplay }: StreamSetting)
   // A replay was faster.
   if (seq <= place.cursor) return { state: live, effects: [] };
   if (seq === place.cursor + 1) {
-    return { state: { ...live, place: advance(place, seq) }, effects: [...tellIfUnsure, { kind: "apply" }] };
+    const next: Live = { ...live, place: advance(place, seq), behind: false };
+    return { state: next, effects: [...tellIfUnsure, { kind: "apply" }] };
   }
   if (!canReplay || state.gapStays) {
     return startOver(live, seq, { kind: "tellLost", why: canReplay ? "gap" : "no_replay" }, canReplay);
@@ -41,5 +42,8 @@ function isOfAnotherProcess({ heardSeq, sure }: Live, cursor: number, { seq, sam
 function startOver(live: Live, seq: number, effect: StreamEffect, canReplay: boolean): Step {
   const place = beginAt(seq, { short: false });
   const later = canReplay ? fullerLater(place) : [];
-  return { state: { ...live, place }, effects: [effect, { kind: "apply" }, { kind: "tellLive" }, ...later] };
+  return {
+    state: { ...live, place, behind: false },
+    effects: [effect, { kind: "apply" }, { kind: "tellLive" }, ...later],
+  };
 }

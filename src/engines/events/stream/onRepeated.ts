@@ -48,8 +48,10 @@ export function onRepeatFailed(state: Replaying, why: string): Step {
   const live = { kind: "tellLive" } as const;
   if (goal === "resume" || goal === "gap")
     return toLive(state, null, [failed, { kind: "tellLost", why: "no_replay" }, live, later]);
+  if (place === null) return toLive(state, null, [failed, live, later]);
   // What is known stays, or what of it was repeated; the rest is asked for another time.
-  return toLive(state, place === null ? null : { ...place, short: true }, [failed, live, later]);
+  const { state: behind, effects } = toLive(state, { ...place, short: true }, [failed, later]);
+  return { state: { ...behind, behind: true }, effects };
 }
 
 function askAgain(state: Replaying): Step {
@@ -63,7 +65,7 @@ function toLive(
   effects: Step["effects"],
 ): { state: Live; effects: Step["effects"] } {
   return {
-    state: { phase: "live", place, heardSeq, gapStays: false, sure: true },
+    state: { phase: "live", place, heardSeq, gapStays: false, sure: true, behind: false },
     effects: [{ kind: "endReplay" }, ...effects],
   };
 }

@@ -50,6 +50,8 @@ export interface Live {
   readonly gapStays: boolean;
   /** False: after an interruption without replay, until a batch shows that nothing was missed. */
   readonly sure: boolean;
+  /** The last replay broke off, so that batches after the cursor may be missing, until one shows that none is. */
+  readonly behind: boolean;
 }
 
 export type StreamState =

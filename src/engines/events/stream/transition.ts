@@ -41,7 +41,7 @@ export function transition(state: StreamState, input: StreamInput, setting: Stre
       break;
   }
   if (state.phase !== "live" || !setting.canReplay || state.place === null) return ignored;
-  return ask("check", state.place, state.heardSeq);
+  return ask(state.behind ? "rebuild" : "check", state.place, state.heardSeq);
 }
 
 function onRebuildDue(state: StreamState): Step {
@@ -61,7 +61,7 @@ function onConnected(place: Place | null, { canReplay }: StreamSetting): Step {
   // Without replay only the next batch can show whether something was missed.
   const sure = place === null;
   return {
-    state: { phase: "live", place, heardSeq: null, gapStays: false, sure },
+    state: { phase: "live", place, heardSeq: null, gapStays: false, sure, behind: false },
     effects: sure ? [{ kind: "tellLive" }] : [],
   };
 }

@@ -123,6 +123,23 @@ describe("the life of an event stream", () => {
     assert.deepEqual(seqs(model), [0, 1, 2]);
   });
 
+  it("is not up to date where an answer broke off, until a batch or another answer shows that nothing is missing", () => {
+    for (const later of [["publish", "hear"], ["check"], ["rebuild"]] as const) {
+      const model = replaying();
+      play(model, "publish", "publish", "connect", "greet", "repeat", "repeat", "repeatFail", "repeatFail");
+      assert.deepEqual([seqs(model), model.isLive], [[0, 1], false], later.join());
+      play(model, ...later);
+      model.settle();
+      assert.ok(model.isLive, later.join());
+      assert.equal(model.losses, 0);
+    }
+    const model = replaying();
+    play(model, "publish", "publish", "connect", "greet", "repeat", "repeatFail", "repeatFail", "publish", "hear");
+    assert.ok(!model.isLive, "a batch between is missing");
+    model.settle();
+    assert.deepEqual([seqs(model), model.isLive], [[0, 1, 2], true]);
+  });
+
   it("loses the view where a gap is not answered", () => {
     const model = replaying();
     model.settle();
