@@ -9,12 +9,12 @@ import { decodeKvMessage } from "#src/engines/events/wire/kvMessage.ts";
 import { heldBlocks } from "#src/fleet/blockIndex.ts";
 import { PrefixIndex } from "#src/fleet/prefixIndex.ts";
 import { chainRoot, tokenChain } from "#src/request/tokens/tokenChain.ts";
-import { BLOCK_TOKENS, readTrace, TraceEngine, tokensOf, type TraceRequest } from "./index/traceEngines.ts";
+import { BLOCK_TOKENS, readTraceBlocks, TraceEngine, tokensOf, type TraceRequest } from "./index/traceEngines.ts";
 
 const REPLICAS = 64;
 const CAPACITY_TOKENS = 450_000;
 const PROMPT_BLOCKS = 12_000 / BLOCK_TOKENS;
-const trace = readTrace(
+const trace = readTraceBlocks(
   process.argv[2] ?? new URL("../../shared/traces/conversation_trace.jsonl", import.meta.url).pathname,
 );
 const random = new SeededRandom(1);

@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
+import { MOONCAKE_BLOCK_TOKENS } from "#src/simulator/traces/mooncake.ts";
+import { readTrace } from "#src/simulator/traces/readTrace.ts";
 import type { KvEvent, KvEventBatch } from "#src/engines/events/kvEvent.ts";
 
-/** Tokens that one id of a Mooncake trace stands for. */
-const TRACE_BLOCK_TOKENS = 512;
 export const BLOCK_TOKENS = 16;
-const BLOCKS_PER_ID = TRACE_BLOCK_TOKENS / BLOCK_TOKENS;
+const BLOCKS_PER_ID = MOONCAKE_BLOCK_TOKENS / BLOCK_TOKENS;
 /** vLLM computes a prompt in chunks of so many tokens and publishes after each. */
 const CHUNK_BLOCKS = 8192 / BLOCK_TOKENS;
 
@@ -15,22 +14,14 @@ export interface TraceRequest {
   readonly answerBlocks: number;
 }
 
-/** A Mooncake trace (`{input_length, output_length, hash_ids}` per line), its ids cut into blocks of 16 tokens. */
-export function readTrace(path: string): TraceRequest[] {
-  return readFileSync(path, "utf8")
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const { input_length, output_length, hash_ids } = JSON.parse(line) as {
-        input_length: number;
-        output_length: number;
-        hash_ids: number[];
-      };
-      const blocks = new Float64Array(Math.floor(input_length / BLOCK_TOKENS));
-      for (let at = 0; at < blocks.length; at++)
-        blocks[at] = hash_ids[Math.floor(at / BLOCKS_PER_ID)]! * BLOCKS_PER_ID + (at % BLOCKS_PER_ID);
-      return { blocks, answerBlocks: Math.floor(output_length / BLOCK_TOKENS) };
-    });
+/** A Mooncake trace, its ids cut into blocks of 16 tokens. */
+export function readTraceBlocks(path: string): TraceRequest[] {
+  return readTrace(path).rows.map(({ promptTokens, outputTokens, content }) => {
+    const blocks = new Float64Array(Math.floor(promptTokens / BLOCK_TOKENS));
+    for (let at = 0; at < blocks.length; at++)
+      blocks[at] = content!.ids[Math.floor(at / BLOCKS_PER_ID)]! * BLOCKS_PER_ID + (at % BLOCKS_PER_ID);
+    return { blocks, answerBlocks: Math.floor(outputTokens / BLOCK_TOKENS) };
+  });
 }
 
 /** The token ids of a block: some, always the same. */

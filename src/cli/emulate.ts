@@ -4,6 +4,7 @@ import { EVENT_FORMS, type EventFormName } from "#src/emulator/events/eventForm.
 import { DEFAULT_KV_EVENTS } from "#src/emulator/events/eventOptions.ts";
 import { defaultOptions, type EmulatedEngineOptions } from "#src/emulator/engineOptions.ts";
 import { integer, positive } from "./flagValues.ts";
+import { refuseUnknownGpu } from "./gpuFlag.ts";
 
 interface EmulateFlags {
   readonly count: number;
@@ -45,7 +46,7 @@ export function emulateCommand(): Command {
     .option("--port <port>", "port of the first; the others follow. 0: any free ports", integer(0, 65_535), 8001)
     .option("--host <address>", "address to listen on", defaults.host)
     .option("--model <name>", "name of the model; a known one has its own times and memory", defaults.model)
-    .option("--gpu <gpu>", "h100, h200 or a100, with their number if it matters: h100_tp4", defaults.gpu)
+    .option("--gpu <gpu>", "h100, h200 or a100, with how many of them if it matters: h100_tp4", defaults.gpu)
     .option("--time-scale <x>", "real time per modelled time: 0.1 is ten times faster", positive, defaults.timeScale)
     .option("--max-num-seqs <n>", "sequences in a batch", integer(1, 65_536), defaults.maxRunning)
     .option("--max-num-batched-tokens <n>", "tokens in a step", integer(1, 1_048_576), defaults.maxBatchedTokens)
@@ -90,7 +91,8 @@ export function emulateCommand(): Command {
         .choices(Object.keys(EVENT_FORMS))
         .default(DEFAULT_KV_EVENTS.form),
     )
-    .action(async (flags: EmulateFlags) => {
+    .action(async (flags: EmulateFlags, command: Command) => {
+      refuseUnknownGpu(flags, command);
       const engines = await startEngines(flags);
       for (const engine of engines) console.log(readyLine(engine));
       console.log(

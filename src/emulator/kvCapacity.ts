@@ -50,6 +50,18 @@ export function hardwareFor(model: string, gpu: string): Hardware {
   return { prior, times, kvTokens, kvBytesPerToken, contextTokens };
 }
 
+/**
+ * What `hardwareFor` takes for a GPU and has times for: of a model in the table the GPUs it was measured on, of any
+ * other model all of the table, as one stands in.
+ */
+export function knownGpus(model: string): readonly string[] {
+  const pairs = [...PRIORS.keys()].map((key) => key.split("/") as [string, string]);
+  const known = model.toLowerCase().split("/").at(-1) ?? "";
+  const own = pairs.filter(([name]) => name === known);
+  const gpus = (own.length > 0 ? own : pairs).map(([, gpu]) => gpu);
+  return [...new Set(gpus.flatMap((gpu) => [gpu.split("_")[0]!, gpu]))].sort();
+}
+
 function capacityTokens(model: string, gpus: string): number {
   const [gpu = "", parallel = "tp1"] = gpus.split("_");
   const { weightBytes, kvBytesPerToken } = MODELS[model] ?? LLAMA_8B;

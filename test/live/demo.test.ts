@@ -63,9 +63,16 @@ test("the demo plays a Mooncake trace and ends with it", async () => {
   assert.match(text(), /20 answered .* 0 failed/);
 });
 
-test("a missing trace is named before anything starts", async () => {
-  const { child, text } = startDemo("--trace", "no-such-trace.jsonl");
-  const [code] = (await once(child, "exit")) as [number | null];
-  assert.equal(code, 1);
-  assert.match(text(), /no-such-trace\.jsonl/);
+test("a trace that is missing or none, and an unknown GPU, are named before anything starts", async () => {
+  for (const [flag, value, reason] of [
+    ["--trace", "no-such-trace.jsonl", /^error: no-such-trace\.jsonl cannot be read/m],
+    ["--trace", import.meta.filename, /^error: \S+ is no trace/m],
+    ["--gpu", "potato", /^error: --gpu potato is not known for qwen3-32b: .*h200_tp2/m],
+  ] as const) {
+    const { child, text } = startDemo(flag, value);
+    const [code] = (await once(child, "exit")) as [number | null];
+    assert.equal(code, 1);
+    assert.match(text(), reason);
+    assert.doesNotMatch(text(), /^ +at /m, "no stack");
+  }
 });

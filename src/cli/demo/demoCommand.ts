@@ -4,14 +4,17 @@ import { POLICY_NAMES } from "#src/config/names.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import { startRouter, type RunningRouter } from "#src/gateway/router.ts";
+import { readTrace } from "#src/simulator/traces/readTrace.ts";
+import { TraceError } from "#src/simulator/traces/traceRow.ts";
 import { integer, positive } from "../flagValues.ts";
+import { refuseUnknownGpu } from "../gpuFlag.ts";
 import { display } from "./display.ts";
 import { readFleetStatus } from "./fleetStatus.ts";
 import { mixedTraffic } from "./mixedTraffic.ts";
 import { Player } from "./player.ts";
 import { summaryLine, type DemoView } from "./screen.ts";
 import { Tally } from "./tally.ts";
-import { readMooncakeTrace, traceTraffic } from "./traceTraffic.ts";
+import { traceTraffic } from "./traceTraffic.ts";
 import type { Traffic } from "./traffic.ts";
 
 interface DemoFlags {
@@ -42,7 +45,10 @@ export function demoCommand(): Command {
     .option("--gpu <gpu>", "GPU that they pretend to run on", "h200_tp2")
     .option("--time-scale <x>", "real time per modelled time; 0.5 is twice as fast", positive, 1)
     .option("--rate <n>", "chats a second", positive, 12)
-    .option("--trace <file>", "send a Mooncake trace (JSON lines) instead of the mixture")
+    .option(
+      "--trace <file>",
+      "play a trace instead of the mixture: Mooncake or Bailian JSON lines, Azure or BurstGPT CSV",
+    )
     .option("--speed <x>", "play the trace so many times as fast", positive, 1)
     .addOption(new Option("--policy <name>", "how a replica is chosen").choices(POLICY_NAMES).default("kvasir"))
     .option("-p, --port <port>", "port for clients; 0: any", integer(0, 65_535), 8080)
@@ -52,8 +58,9 @@ export function demoCommand(): Command {
     .action(demo);
 }
 
-async function demo(flags: DemoFlags): Promise<void> {
-  const traffic = await trafficOf(flags);
+async function demo(flags: DemoFlags, command: Command): Promise<void> {
+  refuseUnknownGpu(flags, command);
+  const traffic = trafficOf(flags, command);
   const stopping = new AbortController();
   const stop = (): void => (stopping.signal.aborted ? process.exit(130) : stopping.abort());
   process.on("SIGINT", stop);
@@ -115,9 +122,15 @@ async function play(
   process.stdout.write(`\n${summaryLine(await view())}\nstopped\n`);
 }
 
-async function trafficOf({ trace, speed, rate, timeScale, seed }: DemoFlags): Promise<Traffic> {
-  if (trace !== undefined) return traceTraffic(await readMooncakeTrace(trace), speed / timeScale);
-  return mixedTraffic(rate, new SeededRandom(seed));
+/** Ends the program with the reason where a trace cannot be read. */
+function trafficOf({ trace, speed, rate, timeScale, seed }: DemoFlags, command: Command): Traffic {
+  if (trace === undefined) return mixedTraffic(rate, new SeededRandom(seed));
+  try {
+    return traceTraffic(readTrace(trace), speed / timeScale, seed);
+  } catch (caught) {
+    if (caught instanceof TraceError) command.error(`error: ${caught.message}`);
+    throw caught;
+  }
 }
 
 function startEngines({ engines, model, gpu, timeScale }: DemoFlags): Promise<EmulatedEngine[]> {
@@ -132,7 +145,11 @@ function configOf({ port, adminPort, policy }: DemoFlags, engines: readonly Emul
   return configFrom({
     listen: { host: "127.0.0.1", port },
     admin: { port: adminPort },
-    engines: engines.map(({ url, options: { prior } }) => (prior === null ? url : { url, prior })),
+    engines: engines.map(({ url, options: { prior, maxRunning } }) => ({
+      url,
+      maxRunningRequests: maxRunning,
+      ...(prior === null ? {} : { prior }),
+    })),
     policy,
     log: { level: "silent" },
   });

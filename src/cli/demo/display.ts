@@ -15,10 +15,12 @@ export async function display(
   while (!signal.aborted) {
     const now = await view();
     if (out.isTTY) {
+      // 0 where a terminal does not know its width.
+      const columns = out.columns || Number.POSITIVE_INFINITY;
       // Home, each line cleared to its end, then everything below: no flicker, and nothing left from a longer screen.
       out.write(
-        `\u001b[H${screen(now)
-          .map((line) => `${fit(line, out.columns)}\u001b[K`)
+        `\u001b[H${screen(now, columns)
+          .map((line) => `${fit(line, columns)}\u001b[K`)
           .join("\n")}\u001b[J`,
       );
     } else {
@@ -30,5 +32,5 @@ export async function display(
 
 /** The curl line may run over; everything else would break the picture. */
 function fit(line: string, columns: number): string {
-  return line.includes("curl ") || columns === 0 ? line : line.slice(0, columns);
+  return line.includes("curl ") ? line : line.slice(0, columns);
 }

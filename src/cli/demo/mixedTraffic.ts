@@ -3,7 +3,7 @@ import type { ChatMessage, PlannedChat, Traffic } from "./traffic.ts";
 import { someText } from "./words.ts";
 
 const SYSTEM_PROMPTS = 6;
-const SYSTEM_PROMPT_BYTES = 8_000;
+const SYSTEM_PROMPT_BYTES = 24_000;
 const OPEN_CONVERSATIONS = 48;
 const TURNS_PER_CONVERSATION = 8;
 
@@ -47,7 +47,7 @@ export function mixedTraffic(ratePerS: number, random: Random): Traffic {
 
   return (): PlannedChat => {
     atMs += (-Math.log(1 - random.next()) / ratePerS) * 1000;
-    const maxTokens = 20 + random.below(120);
+    const maxTokens = 60 + random.below(240);
     const draw = random.next();
     if (draw < 0.5) {
       const conversation = nextTurn();
@@ -71,6 +71,6 @@ export function mixedTraffic(ratePerS: number, random: Random): Traffic {
     if (draw < 0.85) {
       return { atMs, kind: "shared system prompt", messages: [systemPrompt(), question(400)], maxTokens };
     }
-    return { atMs, kind: "one-off", messages: [question(2_000 + random.below(14_000))], maxTokens };
+    return { atMs, kind: "one-off", messages: [question(4_000 + random.below(60_000))], maxTokens };
   };
 }

@@ -40,8 +40,25 @@ const percent = (share: number | null): string => (share === null ? "–" : `${M
 const millis = (ms: number | null): string =>
   ms === null ? "–" : ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
-/** The line that sums it up; also what a log gets where there is no terminal. */
+const BETWEEN = " · ";
+
+/** The line that sums it up, for a log. */
 export function summaryLine(view: DemoView): string {
+  return summary(view).join(BETWEEN);
+}
+
+/** The same on as many lines as the terminal's width takes. */
+function summaryLines(view: DemoView, columns: number): string[] {
+  const lines: string[] = [];
+  for (const part of summary(view)) {
+    const joined = `${lines.at(-1) ?? ""}${BETWEEN}${part}`;
+    if (lines.length > 0 && joined.length <= columns) lines[lines.length - 1] = joined;
+    else lines.push(part);
+  }
+  return lines;
+}
+
+function summary(view: DemoView): string[] {
   const perSecond = (amount: number): string => (view.elapsedS > 0 ? (amount / view.elapsedS).toFixed(1) : "0.0");
   return [
     `${number.format(view.answered)} answered (${perSecond(view.answered)}/s), ${view.failed} failed`,
@@ -49,7 +66,7 @@ export function summaryLine(view: DemoView): string {
     `TTFT p50 ${millis(view.ttftP50Ms)}, p99 ${millis(view.ttftP99Ms)}`,
     `${percent(view.cachedShare)} of prompt tokens cached`,
     `${perSecond(view.outputTokens)} tokens/s`,
-  ].join(" · ");
+  ];
 }
 
 /** Where to look and what to try. */
@@ -65,12 +82,12 @@ export function banner(view: Pick<DemoView, "fleet" | "gatewayUrl" | "statusUrl"
 }
 
 /** The whole screen, as lines. The load bars are relative to the busiest replica. */
-export function screen(view: DemoView): string[] {
+export function screen(view: DemoView, columns: number): string[] {
   const most = Math.max(8, ...view.replicas.map(({ requests }) => requests));
   const width = Math.max(7, ...view.replicas.map(({ name }) => name.length));
   return [
     ...banner(view),
-    summaryLine(view),
+    ...summaryLines(view, columns),
     "",
     `${"replica".padEnd(width)}  ${"requests".padEnd(BAR_WIDTH + 5)}  ${"KV".padStart(4)}  ${"pending tokens".padStart(14)}  ${"answered".padStart(8)}  state`,
     ...view.replicas.map((replica) =>

@@ -1,60 +1,38 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
-import { z } from "zod";
 import { SeededRandom } from "#src/determinism/random.ts";
+import type { Trace } from "#src/simulator/traces/traceRow.ts";
+import type { Content } from "#src/simulator/workload/content.ts";
+import { openLoop } from "#src/simulator/workload/traceWorkload.ts";
 import type { Traffic } from "./traffic.ts";
 import { someText } from "./words.ts";
 
-/** Mooncake's traces hash prompts in blocks of 512 tokens; the emulated tokenizer takes four bytes for a token. */
-const BLOCK_TOKENS = 512;
+/** The emulated tokenizer takes four bytes for a token. */
 const BYTES_PER_TOKEN = 4;
-const MAX_ROWS = 1_000_000;
-
-const Row = z.object({
-  timestamp: z.number().nonnegative(),
-  input_length: z.int().positive(),
-  output_length: z.int().nonnegative(),
-  hash_ids: z.array(z.int().nonnegative()),
-});
-type Row = z.infer<typeof Row>;
-
-/** Reads a Mooncake trace (JSON lines). Throws with the line number of the first line that is not such a row. */
-export async function readMooncakeTrace(path: string): Promise<Row[]> {
-  const rows: Row[] = [];
-  let lineNumber = 0;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-    lineNumber++;
-    if (line.trim() === "") continue;
-    if (rows.length >= MAX_ROWS) throw new Error(`${path}: more than ${MAX_ROWS} rows`);
-    try {
-      rows.push(Row.parse(JSON.parse(line)));
-    } catch (cause) {
-      throw new Error(
-        `${path}:${lineNumber} is not a Mooncake trace row {timestamp, input_length, output_length, hash_ids}`,
-        { cause },
-      );
-    }
-  }
-  if (rows.length === 0) throw new Error(`${path} holds no rows`);
-  return rows.toSorted((a, b) => a.timestamp - b.timestamp);
-}
+const ANYBODY = { classes: [], tenants: [], adapters: [] };
 
 /**
- * Chats whose prompts share prefixes exactly as the trace's hashes say: every hash id stands for one block of text.
- * `speed` 2 plays the trace twice as fast.
+ * Chats whose prompts share prefixes exactly as the trace says: every identity stands for a text of its own. `speed` 2
+ * plays the trace twice as fast.
  */
-export function traceTraffic(rows: readonly Row[], speed: number): Traffic {
-  const firstMs = rows[0]?.timestamp ?? 0;
-  let next = 0;
+export function traceTraffic(trace: Trace, speed: number, seed: number): Traffic {
+  const workload = openLoop(trace, speed, ANYBODY, seed);
   return () => {
-    const row = rows[next++];
-    if (row === undefined) return null;
-    const blocks = row.hash_ids.map((id) => someText(BLOCK_TOKENS * BYTES_PER_TOKEN, new SeededRandom(id + 1)));
+    const arrival = workload.next();
+    if (arrival === null) return null;
+    const { atMs, content, promptTokens, outputTokens } = arrival;
     return {
-      atMs: (row.timestamp - firstMs) / speed,
+      atMs,
       kind: "trace",
-      messages: [{ role: "user", content: blocks.join("").slice(0, row.input_length * BYTES_PER_TOKEN) }],
-      maxTokens: Math.max(1, row.output_length),
+      messages: [{ role: "user", content: textOf(content, promptTokens) }],
+      maxTokens: Math.max(1, outputTokens),
     };
   };
+}
+
+function textOf({ ids, tokens }: Content, promptTokens: number): string {
+  const runs: string[] = [];
+  for (let at = 0; at < ids.length; at++) {
+    const runTokens = typeof tokens === "number" ? tokens : tokens[at]!;
+    runs.push(someText(runTokens * BYTES_PER_TOKEN, new SeededRandom(ids[at]! + 1)));
+  }
+  return runs.join("").slice(0, promptTokens * BYTES_PER_TOKEN);
 }

@@ -31,7 +31,7 @@ test("the summary says what was measured, with units", () => {
 });
 
 test("the screen has a line per replica, with bars relative to the busiest", () => {
-  const lines = screen(view);
+  const lines = screen(view, 120);
   const [a, b] = ["a ", "b "].map((name) => lines.find((line) => line.startsWith(name)) ?? "");
   assert.match(a ?? "", /█{24}\s+16\s+50%\s+12,000\s+12\s+ready/);
   assert.match(b ?? "", /░{24}\s+0\s+–\s+0\s+8\s+quarantined/);
@@ -42,4 +42,13 @@ test("the screen has a line per replica, with bars relative to the busiest", () 
 test("before the first answer nothing is claimed", () => {
   const start = { ...view, elapsedS: 0, answered: 0, failed: 0, ttftP50Ms: null, ttftP99Ms: null, cachedShare: 0 };
   assert.match(summaryLine(start), /0 answered \(0\.0\/s\), 0 failed · .* TTFT p50 –, p99 –/);
+});
+
+test("nothing of the summary is lost on a narrow terminal", () => {
+  for (const columns of [40, 80, 120, 200]) {
+    const lines = screen(view, columns);
+    const told = lines.slice(6, lines.indexOf("", 6));
+    assert.equal(told.join(" · "), summaryLine(view));
+    for (const line of told) assert.ok(line.length <= columns, `${columns}: ${line}`);
+  }
 });

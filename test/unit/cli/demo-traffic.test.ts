@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { mixedTraffic } from "#src/cli/demo/mixedTraffic.ts";
-import { readMooncakeTrace, traceTraffic } from "#src/cli/demo/traceTraffic.ts";
+import { traceTraffic } from "#src/cli/demo/traceTraffic.ts";
+import { parseTrace } from "#src/simulator/traces/readTrace.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
-
-function withFile(text: string, use: (path: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "kvasir-trace-"));
-  const path = join(folder, "trace.jsonl");
-  writeFileSync(path, text);
-  return use(path).finally(() => rmSync(folder, { recursive: true }));
-}
 
 test("mixed traffic is the same for the same seed, in order of time, and of three kinds", () => {
   const [one, two] = [mixedTraffic(20, new SeededRandom(7)), mixedTraffic(20, new SeededRandom(7))];
@@ -43,29 +34,27 @@ test("a conversation's next turn extends the one before", () => {
   assert.ok(extended > 50, `${extended} turns extended an earlier one`);
 });
 
-test("trace prompts share exactly the blocks that the hashes share", async () => {
+test("trace prompts share exactly the blocks that the hashes share", () => {
   const rows = [
     { timestamp: 1000, input_length: 1024, output_length: 5, hash_ids: [0, 1] },
-    { timestamp: 3000, input_length: 1024, output_length: 0, hash_ids: [0, 2] },
+    { timestamp: 13000, input_length: 1024, output_length: 0, hash_ids: [0, 2] },
   ];
-  await withFile(rows.map((row) => JSON.stringify(row)).join("\n"), async (path) => {
-    const traffic = traceTraffic(await readMooncakeTrace(path), 2);
-    const [first, second, end] = [traffic(), traffic(), traffic()];
-    assert.equal(second?.atMs, 1000);
-    assert.equal(second?.maxTokens, 1);
-    assert.equal(end, null);
-    const [a = "", b = ""] = [first?.messages[0]?.content, second?.messages[0]?.content];
-    assert.equal(a.length, 4096);
-    assert.equal(a.slice(0, 2048), b.slice(0, 2048));
-    assert.notEqual(a.slice(2048, 2100), b.slice(2048, 2100));
-  });
+  const trace = parseTrace(rows.map((row) => JSON.stringify(row)).join("\n"), "trace.jsonl");
+  const traffic = traceTraffic(trace, 2, 1);
+  const [first, second, end] = [traffic(), traffic(), traffic()];
+  assert.ok(second!.atMs - first!.atMs > 4_000 && second!.atMs <= 7_500, "twice as fast");
+  assert.equal(second?.maxTokens, 1);
+  assert.equal(end, null);
+  const [a = "", b = ""] = [first?.messages[0]?.content, second?.messages[0]?.content];
+  assert.equal(a.length, 4096);
+  assert.equal(a.slice(0, 2048), b.slice(0, 2048));
+  assert.notEqual(a.slice(2048, 2100), b.slice(2048, 2100));
 });
 
-test("a bad trace row is named by its line", async () => {
-  await withFile(
-    '{"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[]}\n{"timestamp":"x"}\n',
-    async (path) => {
-      await assert.rejects(readMooncakeTrace(path), /trace\.jsonl:2 is not a Mooncake trace row/);
-    },
-  );
+test("prompts of a trace that tells nothing of their content are unlike each other", () => {
+  const azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,100,5\n2023-11-16 18:15:47,100,5\n";
+  const traffic = traceTraffic(parseTrace(azure, "azure.csv"), 1, 1);
+  const [a, b] = [traffic(), traffic()];
+  assert.equal(a?.messages[0]?.content.length, 400);
+  assert.notEqual(a?.messages[0]?.content.slice(0, 100), b?.messages[0]?.content.slice(0, 100));
 });

@@ -12,8 +12,7 @@ function imported(...folders: readonly string[]): Set<string> {
     for (const path of readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })) {
       if (!/\.m?[jt]s$/.test(path)) continue;
       const text = readFileSync(new URL(`${folder}/${path}`, root), "utf8");
-      const named =
-        /(?:^(?:import|export|\}) .*from |^import |\bimport\()"((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[^"]*)?"/gm;
+      const named = /(?:^(?:import|export|\}) .*from |^import |\bimport\()"((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[^"]*)?"/gm;
       for (const [, name = ""] of text.matchAll(named)) names.add(name);
     }
   return names;
