@@ -9,6 +9,7 @@ const COMMANDS = new Map<string, () => Promise<Command>>([
   ["demo", async () => (await import("./demo/demoCommand.ts")).demoCommand()],
   ["doctor", async () => (await import("./doctor.ts")).doctorCommand()],
   ["simulate", async () => (await import("./simulate.ts")).simulateCommand()],
+  ["replay", async () => (await import("./replay.ts")).replayCommand()],
   ["emulate", async () => (await import("./emulate.ts")).emulateCommand()],
   ["config", async () => (await import("./config.ts")).configCommand()],
   ["key", async () => (await import("./key.ts")).keyCommand()],

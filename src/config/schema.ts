@@ -4,6 +4,7 @@ import { enginesSchema, discoverySchema, engineTlsSchema } from "./enginesSchema
 import { limitsSchema } from "./limitsSchema.ts";
 import { keySchema } from "./keySchema.ts";
 import { classSchema, modelSchema, policySchema } from "./modelsSchema.ts";
+import { recordSchema } from "./recordSchema.ts";
 import { filePath, host, integer, modelName, name, port, secret } from "./schemaParts.ts";
 
 const tls = z
@@ -77,6 +78,7 @@ export const configSchema = z
     keys: z.array(keySchema).max(10_000).default([]).describe("Client keys. None: the gateway is open to everybody."),
     limits: limitsSchema,
     identity,
+    record: recordSchema,
     log,
   })
   .describe("Configuration of Kvasir.");

@@ -10,6 +10,8 @@ import { createAskEngine } from "#src/engines/engineClient.ts";
 import { EngineMonitor } from "#src/engines/engineMonitor.ts";
 import { KvEventMonitor } from "#src/engines/events/kvEventMonitor.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
+import { recordedKvEvents } from "#src/recording/recordedKvEvents.ts";
+import type { Recorder } from "#src/recording/write/recorder.ts";
 import type { RequestLog } from "#src/telemetry/requestLog.ts";
 import type { KvStreamSnapshot } from "#src/telemetry/snapshots.ts";
 import { engineEvents, logFleetChanges } from "./engineEvents.ts";
@@ -30,6 +32,8 @@ export interface EngineSetTools {
   readonly timers: Timers;
   readonly random: Random;
   readonly authorities: readonly string[] | undefined;
+  /** Null: nothing is recorded. */
+  readonly recorder: Recorder | null;
 }
 
 /** Which engines there are: from all sources, watched, and known to the fleet. */
@@ -45,13 +49,14 @@ export class EngineSet {
   #discovery: Discovery;
 
   constructor(config: Config, tools: EngineSetTools) {
-    const { fleet, log, clock, timers, random, authorities } = tools;
+    const { fleet, log, clock, timers, random, authorities, recorder } = tools;
     const tls = authorities === undefined ? {} : { ca: authorities.join("\n") };
     this.#tools = tools;
     this.#config = config;
     this.warmStart = new WarmStart({ fleet, log, timers });
+    const news = kvEventNews(fleet, log, this.warmStart, clock);
     this.#kvEvents = new KvEventMonitor({
-      listener: kvEventNews(fleet, log, this.warmStart, clock),
+      listener: recorder === null ? news : recordedKvEvents(news, recorder),
       clock,
       timers,
       random,

@@ -1,10 +1,10 @@
 import { ConfigError, problemAt } from "#src/config/configError.ts";
-import type { Config } from "#src/config/schema.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
 import { PolicyOptionError } from "#src/routing/options.ts";
 import type { Policy } from "#src/routing/policy.ts";
+import type { DecisionConfig } from "./decisionConfig.ts";
 
-type PolicyConfig = Config["policy"];
+type PolicyConfig = DecisionConfig["policy"];
 
 /** Only models of the fleet get here; the bound is for a fleet that renames its models all the time. */
 const MAX_MODELS = 10_000;
@@ -16,7 +16,7 @@ export class Policies {
   readonly #made = new Map<string, { readonly from: PolicyConfig; readonly policy: Policy }>();
 
   /** What `previous` made stays in use where its configuration is the same, with the state it has. */
-  constructor(config: Config, previous: Policies | null = null) {
+  constructor(config: DecisionConfig, previous: Policies | null = null) {
     this.#fallback = config.policy;
     this.#byModel = new Map(
       Object.entries(config.models).flatMap(([model, { policy }]) => (policy === undefined ? [] : [[model, policy]])),
@@ -44,7 +44,7 @@ export class Policies {
   }
 }
 
-function check(config: Config, key: readonly string[], { name, options }: PolicyConfig): void {
+function check(config: DecisionConfig, key: readonly string[], { name, options }: PolicyConfig): void {
   try {
     createPolicy(name, options);
   } catch (caught) {

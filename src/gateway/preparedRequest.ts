@@ -4,6 +4,7 @@ import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
 import type { Identity } from "#src/request/identity.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
+import { sessionName } from "#src/routing/sessionName.ts";
 import type { ClassTable } from "#src/scheduler/classes.ts";
 import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
@@ -63,7 +64,7 @@ function identified(
       identity: known,
       maxOutputTokens: shape.maxOutputTokens,
       sequences: shape.sequences,
-      session: head.header("x-session-id") ?? shape.promptCacheKey ?? shape.user,
+      session: sessionName(head.header("x-session-id") ?? shape.promptCacheKey ?? shape.user),
       tenant: service.tenant,
       className: service.className,
       arrivedMs: head.arrivedMs,

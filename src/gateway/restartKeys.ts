@@ -11,6 +11,7 @@ const FIXED: readonly (readonly [key: string, read: (config: Config) => unknown]
   ["engineTls", ({ engineTls }) => engineTls],
   ["discovery.maxEngines", ({ discovery }) => discovery.maxEngines],
   ["identity", ({ identity }) => identity],
+  ["record", ({ record }) => record],
   ["limits.connections", ({ limits }) => limits.connections],
   ["log.level", ({ log }) => log.level],
 ];

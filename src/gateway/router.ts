@@ -11,6 +11,8 @@ import { Carrier } from "#src/dispatch/carrier.ts";
 import { Deadlines } from "#src/dispatch/deadlines.ts";
 import { Upstreams } from "#src/dispatch/upstreams.ts";
 import { Fleet } from "#src/fleet/fleet.ts";
+import { RecordedFleet } from "#src/recording/recordedFleet.ts";
+import { RecordedScheduler } from "#src/recording/recordedScheduler.ts";
 import { IdentityWorkers } from "#src/request/identityWorkers.ts";
 import { TokenIdentities } from "#src/request/tokenIdentities.ts";
 import type { Decision } from "#src/routing/decision.ts";
@@ -35,6 +37,7 @@ import { readinessOf } from "./readiness.ts";
 import { restartKeys } from "./restartKeys.ts";
 import { gatewaySettings, httpLimits, schedulerSettings } from "./settings.ts";
 import { Ticker } from "./ticker.ts";
+import { TrafficRecording } from "./trafficRecording.ts";
 import { readTlsFiles, type TlsMaterial } from "./tlsFiles.ts";
 
 /** Time limits of the data path are looked at this often; so late they may be. */
@@ -100,6 +103,7 @@ class Router implements RunningRouter {
   readonly #server: HttpServer;
   readonly #adminServer: HttpServer;
   readonly #tls: TlsMaterial;
+  readonly #recording: TrafficRecording | null;
   readonly #startedWith: Config;
   #config: Config;
   #policies: Policies;
@@ -116,10 +120,20 @@ class Router implements RunningRouter {
     const clock = (this.#clock = options.clock ?? processClock);
     const timers = processTimers;
     const log = this.#log;
-    const random = new SeededRandom(options.seed ?? randomInt(2 ** 32));
+    const seed = options.seed ?? randomInt(2 ** 32);
+    // The scheduler has one of its own, so that its draws can be drawn again from a recording.
+    const random = new SeededRandom(seed);
+    const monitoring = new SeededRandom(seed ^ 0x5bd1e995);
+    this.#recording = TrafficRecording.of(config, {
+      seed,
+      version: packageJson.version,
+      onError: (cause) => log.event("error", "the recording cannot be written", { cause: cause.message }),
+    });
+    const recorder = this.#recording?.recorder ?? null;
     const startedSeconds = Math.floor(Date.now() / 1000);
 
-    const fleet = new Fleet({ maxReplicas: config.discovery.maxEngines });
+    const fleetOptions = { maxReplicas: config.discovery.maxEngines };
+    const fleet = recorder === null ? new Fleet(fleetOptions) : new RecordedFleet(fleetOptions, recorder);
     this.metrics = new Metrics({
       ...telemetrySources(
         () => fleet,
@@ -129,9 +143,19 @@ class Router implements RunningRouter {
       kvStreams: () => this.#engines.kvStreams(),
     });
     const observer = { ...observeInto(this.metrics, this.decisions), queued: () => this.#ticker.arm() };
-    const scheduler = new Scheduler({ fleet, random, observer, ...schedulerSettings(config, this.#policies) });
+    const schedulerOptions = { fleet, random, observer, ...schedulerSettings(config, this.#policies) };
+    const scheduler =
+      recorder === null ? new Scheduler(schedulerOptions) : new RecordedScheduler(schedulerOptions, recorder);
     this.#ticker = new Ticker(clock, timers, fleet, scheduler);
-    this.#engines = new EngineSet(config, { fleet, log, clock, timers, random, authorities: tls.engineAuthorities });
+    this.#engines = new EngineSet(config, {
+      fleet,
+      log,
+      clock,
+      timers,
+      random: monitoring,
+      authorities: tls.engineAuthorities,
+      recorder,
+    });
 
     const deadlines = new Deadlines({ clock, timers, granularityMs: DEADLINE_GRANULARITY_MS });
     const engineTls = tls.engineAuthorities === undefined ? {} : { ca: tls.engineAuthorities };
@@ -210,6 +234,7 @@ class Router implements RunningRouter {
     const waiting = restartKeys(this.#startedWith, config);
     this.#policies = policies;
     this.#config = config;
+    this.#recording?.configure(config);
     this.scheduler.configure(schedulerSettings(config, policies));
     this.#api.configure(gatewaySettings(config, nowMs, this.#api.clients));
     const { conditions } = this.fleet;
@@ -258,6 +283,7 @@ class Router implements RunningRouter {
     await Promise.all([this.#reader.close(), this.#tokens.close()]);
     this.#upstreams.close();
     this.metrics.close();
+    await this.#recording?.close();
     this.#log.event("info", "router stopped");
     await this.#log.close();
   }

@@ -4,6 +4,7 @@ import { QUEUE_LIMITS } from "#src/scheduler/queueLimits.ts";
 import type { SchedulerSettings } from "#src/scheduler/scheduler.ts";
 import type { GatewaySettings } from "./clientApi.ts";
 import { Clients } from "./clients.ts";
+import type { DecisionConfig } from "./decisionConfig.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./http/httpLimits.ts";
 import { ModelNames } from "./modelNames.ts";
 import type { Policies } from "./policies.ts";
@@ -19,7 +20,7 @@ export function gatewaySettings(config: Config, nowMs: number, previous: Clients
 }
 
 /** What the scheduler needs of a configuration. */
-export function schedulerSettings(config: Config, policies: Policies): SchedulerSettings {
+export function schedulerSettings(config: DecisionConfig, policies: Policies): SchedulerSettings {
   const { queueRequests, queueBytes, queueMs } = config.limits;
   return {
     policyFor: (model) => policies.of(model),

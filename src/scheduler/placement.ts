@@ -48,6 +48,8 @@ export class Placement {
   promptsBefore = 0;
   /** Its place among the live ones; -1: it has ended. */
   liveAt = -1;
+  /** Its number in a recording; -1: none is made. */
+  recordedAs = -1;
   /** Told when the replica is lost before a token was seen. */
   onLost: ((why: LostBy) => void) | null = null;
 

@@ -31,6 +31,11 @@ export interface KvStored {
    * in one canonical string, or null. The whole is null where no block has any.
    */
   readonly blockKeys: readonly (string | null)[] | null;
+  /**
+   * Where a recording is made of the event: gets Kvasir's own hashes of its blocks, which a recording has instead of the
+   * token ids. Where one is replayed: has them.
+   */
+  readonly own?: { hashes: BigUint64Array | null };
 }
 
 /** Blocks that a tier holds no longer. One event takes back one store of each hash. */

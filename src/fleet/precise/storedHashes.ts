@@ -30,14 +30,23 @@ export class StoredHashes {
     return this.#own[0]!;
   }
 
+  /** `hash`, or what it gave when the event was recorded. */
+  hashOrRead(event: KvStored, parent: bigint, ownBlockTokens: number): void {
+    const { own, engineHashes, blockTokens } = event;
+    if (own !== undefined && own.hashes !== null) {
+      this.#roomForOwn(own.hashes.length);
+      this.#own.set(own.hashes);
+      return;
+    }
+    this.hash(event, parent, ownBlockTokens);
+    if (own !== undefined) own.hashes = this.#own.slice(0, (engineHashes.length * blockTokens) / ownBlockTokens);
+  }
+
   /** @param parent own hash of the block before the event's first one */
   hash({ engineHashes, tokenIds, blockTokens, blockKeys }: KvStored, parent: bigint, ownBlockTokens: number): void {
     const each = blockTokens / ownBlockTokens;
     const count = engineHashes.length;
-    if (this.#own.length < count * each) {
-      this.#own = new BigUint64Array(2 * count * each);
-      this.ownHalves = new Uint32Array(this.#own.buffer);
-    }
+    this.#roomForOwn(count * each);
     if (blockKeys === null) {
       hashTokenBlocks(parent, tokenIds, ownBlockTokens, this.#own);
       return;
@@ -50,6 +59,12 @@ export class StoredHashes {
       hashTokenBlocks(before, tokens, ownBlockTokens, this.#own, at * each);
       before = this.#own[(at + 1) * each - 1]!;
     }
+  }
+
+  #roomForOwn(count: number): void {
+    if (this.#own.length >= count) return;
+    this.#own = new BigUint64Array(2 * count);
+    this.ownHalves = new Uint32Array(this.#own.buffer);
   }
 }
 

@@ -160,7 +160,7 @@ export class ToldEvents {
 
   /** @param parent own hash of the block before the event's first one */
   #enter(event: KvStored, parent: bigint, told: ToldBlocks, tier: TierIndex, nowMs: number): void {
-    hashes.hash(event, parent, this.#ownBlockTokens);
+    hashes.hashOrRead(event, parent, this.#ownBlockTokens);
     hashes.readEngine(event.engineHashes);
     const { engineHalves, ownHalves } = hashes;
     const step = 2 * told.blocksEach;
