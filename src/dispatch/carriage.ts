@@ -1,10 +1,11 @@
 import { adapterOf } from "#src/engines/adapters.ts";
 import { openAiErrorObject } from "#src/errors/openAiError.ts";
 import { RouterError, toRouterError } from "#src/errors/routerError.ts";
+import { clientClosed } from "#src/errors/shared.ts";
 import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Attempt, Call, CallResult } from "./call.ts";
 import type { CarrierOptions } from "./carrier.ts";
-import { answeredStatus, clientClosed, replicaRemoved, replicaSilent } from "./failures.ts";
+import { answeredStatus, replicaRemoved, replicaSilent } from "./failures.ts";
 import { Leg } from "./leg.ts";
 import type { LegEnd, LegListener } from "./leg.ts";
 import { buildRequestHead } from "./requestHead.ts";

@@ -1,7 +1,7 @@
+import { shuttingDown } from "#src/errors/shared.ts";
 import type { Clock } from "#src/determinism/clock.ts";
 import type { Call, CallResult } from "./call.ts";
 import { Carriage } from "./carriage.ts";
-import { shuttingDown } from "./failures.ts";
 import type { Placed, SchedulerPort } from "./schedulerPort.ts";
 import type { Upstreams } from "./upstreams.ts";
 

@@ -60,23 +60,6 @@ export function replicaSilent(): RouterError {
   return engine("engine_unreachable", 502, "The engine stopped answering before it sent anything of its answer.");
 }
 
-export function clientClosed(): RouterError {
-  return new RouterError("client_closed", "The client closed the connection.", {
-    fault: "client",
-    httpStatus: 499,
-    retryable: true,
-  });
-}
-
-export function shuttingDown(): RouterError {
-  return new RouterError("shutting_down", "The router is shutting down.", {
-    fault: "router",
-    httpStatus: 503,
-    retryable: true,
-    retryAfterMs: 1000,
-  });
-}
-
 function engine(code: ErrorCode, httpStatus: number, message: string, cause?: Error | null): RouterError {
   return new RouterError(code, message, { fault: "engine", httpStatus, retryable: true, ...(cause ? { cause } : {}) });
 }

@@ -1,10 +1,11 @@
 import type { Clock } from "#src/determinism/clock.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
+import { clientClosed } from "#src/errors/shared.ts";
 import type { Usage } from "#src/scheduler/outcome.ts";
 import { BodyTail } from "./bodyTail.ts";
 import type { Downstream, Framing } from "./downstream.ts";
 import type { EngineConnection, Loss, ResponseHandler } from "./engineConnection.ts";
-import { answeredStatus, clientClosed, engineBusy, firstTokenTimeout, idleTimeout, totalTimeout } from "./failures.ts";
+import { answeredStatus, engineBusy, firstTokenTimeout, idleTimeout, totalTimeout } from "./failures.ts";
 import { endToEnd, headerValue } from "./headers.ts";
 import type { HttpParser } from "./httpParser.ts";
 import type { LegLimits } from "./legLimits.ts";

@@ -1,10 +1,11 @@
 import type { Deadline } from "./deadlines.ts";
 import { EngineConnection } from "./engineConnection.ts";
 import type { ConnectionOwner } from "./engineConnection.ts";
-import { connectTimeout, shuttingDown, tooManyWaiting, unreachable } from "./failures.ts";
+import { connectTimeout, tooManyWaiting, unreachable } from "./failures.ts";
 import type { Origin } from "./origin.ts";
 import type { UpstreamOptions } from "./upstreamOptions.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
+import { shuttingDown } from "#src/errors/shared.ts";
 
 /** Gets a connection or hears why not; exactly one of the two, possibly before `acquire` returns. */
 export interface ConnectionReceiver {

@@ -37,7 +37,10 @@ export function toHttpError(error: RouterError, requestId: string, shape: ErrorS
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "x-should-retry": error.retryable ? "true" : "false",
+    "x-request-id": requestId,
   };
+  // Under the name that Anthropic's SDK looks for, too.
+  if (shape === "anthropic") headers["request-id"] = requestId;
   if (error.retryAfterMs !== null) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
   const object =

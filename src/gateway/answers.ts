@@ -29,7 +29,7 @@ export function sendError(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { status, headers: own, body } = toHttpError(error, requestId, shape);
-  sendAnswer(downstream, status, { ...own, "x-request-id": requestId, ...headers }, body);
+  sendAnswer(downstream, status, { ...own, ...headers }, body);
 }
 
 /** Whose error shape a client of this path understands. */

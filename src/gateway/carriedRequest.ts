@@ -3,6 +3,7 @@ import type { Call, CallResult } from "#src/dispatch/call.ts";
 import type { Downstream } from "#src/dispatch/downstream.ts";
 import { adapterOf } from "#src/engines/adapters.ts";
 import { anthropicErrorObject } from "#src/errors/anthropicError.ts";
+import type { ErrorShape } from "#src/errors/openAiError.ts";
 import { toRouterError } from "#src/errors/routerError.ts";
 import { editsFor, spliceBody } from "#src/request/splice.ts";
 import { explainLine } from "#src/routing/explain.ts";
@@ -56,6 +57,7 @@ function callFor(work: Work, parts: GatewayParts): Call<Placement> {
   const { head, body } = incoming;
   const { metrics, log, clock } = parts;
   const askUsage = shape.stream && !shape.wantsUsage && shape.usageEdit !== null;
+  const errorShape = errorShapeOf(head.target);
   const explained = head.header("x-kvasir-explain") === "1";
   const model = metrics.model(request.model);
   return {
@@ -68,8 +70,8 @@ function callFor(work: Work, parts: GatewayParts): Call<Placement> {
     limits,
     streamed: shape.stream,
     stripUsage: askUsage,
-    answerHeaders: (placement) => answerHeaders(placement, explained),
-    ...(errorShapeOf(head.target) === "anthropic"
+    answerHeaders: (placement) => answerHeaders(placement, errorShape, explained),
+    ...(errorShape === "anthropic"
       ? { errorEvent: (error) => anthropicEvent(anthropicErrorObject(error, request.id)) }
       : {}),
     onEvents: (_placement, _events, gapMs) => {
@@ -89,8 +91,10 @@ function nameForEngine(servedName: string, { request, replica }: Placement): str
   return adapterOf(replica.profile.kind).modelNameFor(request.model, request.adapter);
 }
 
-function answerHeaders({ replica, decision, request }: Placement, explained: boolean): string[] {
+function answerHeaders({ replica, decision, request }: Placement, shape: ErrorShape, explained: boolean): string[] {
   const headers = ["x-request-id", request.id, "x-kvasir-replica", replica.id, "x-kvasir-decision", decision.id];
+  // Under the name that Anthropic's SDK looks for, too.
+  if (shape === "anthropic") headers.push("request-id", request.id);
   if (explained) headers.push("x-kvasir-explain", explainLine(decision));
   return headers;
 }

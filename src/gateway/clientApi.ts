@@ -133,8 +133,7 @@ export class ClientApi {
   render(error: RouterError, head: HttpHead | null): HttpError {
     const requestId = randomUUID();
     this.#record(error, requestId, head, 0, "unknown");
-    const { status, headers, body } = toHttpError(error, requestId, errorShapeOf(head?.target ?? ""));
-    return { status, headers: { ...headers, "x-request-id": requestId }, body };
+    return toHttpError(error, requestId, errorShapeOf(head?.target ?? ""));
   }
 
   #refuse(error: RouterError, requestId: string, { head, body }: HttpRequest, tenant: string, to: Downstream): void {

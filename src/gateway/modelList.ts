@@ -1,5 +1,5 @@
 import type { ServedModel } from "#src/engines/vocabulary.ts";
-import { RouterError } from "#src/errors/routerError.ts";
+import { modelNotFound } from "#src/errors/shared.ts";
 
 /** `/v1/models` in OpenAI's shape, with vLLM's `parent` and `max_model_len`. */
 export function modelListBody(models: Iterable<ServedModel>, createdSeconds: number): string {
@@ -9,12 +9,7 @@ export function modelListBody(models: Iterable<ServedModel>, createdSeconds: num
 /** `/v1/models/{id}`. */
 export function modelBody(models: Iterable<ServedModel>, id: string, createdSeconds: number): string {
   for (const model of models) if (model.id === id) return JSON.stringify(card(model, createdSeconds));
-  throw new RouterError("model_not_found", `The model "${id}" does not exist here.`, {
-    fault: "client",
-    httpStatus: 404,
-    retryable: false,
-    param: "model",
-  });
+  throw modelNotFound(id);
 }
 
 function card({ id, parent, maxModelTokens }: ServedModel, created: number): Record<string, unknown> {

@@ -1,7 +1,8 @@
 import type { Config } from "#src/config/schema.ts";
 import type { ServedModel } from "#src/engines/vocabulary.ts";
-import { RouterError } from "#src/errors/routerError.ts";
+import { missingModel, modelNotFound } from "#src/errors/shared.ts";
 import type { Client } from "./clients.ts";
+import { modelsNotKnown } from "./refusals.ts";
 
 export type ModelSettings = Config["models"][string];
 
@@ -34,28 +35,16 @@ export class ModelNames {
     if (asked !== null) {
       const fleetName = this.fleetName(asked);
       if (mayUse(client, asked, fleetName)) return fleetName;
-      throw new RouterError(
-        "model_not_found",
-        `The model "${asked}" does not exist here, or this key may not use it.`,
-        {
-          fault: "client",
-          httpStatus: 404,
-          retryable: false,
-          param: "model",
-        },
-      );
+      throw modelNotFound(asked);
     }
     const bases = new Set(
       served.filter(({ id, parent }) => parent === null && mayUse(client, id, id)).map(({ id }) => id),
     );
     const [only] = bases;
     if (only !== undefined && bases.size === 1) return only;
-    throw new RouterError("missing_model", "The request names no model, and there is not exactly one to choose from.", {
-      fault: "client",
-      httpStatus: 400,
-      retryable: false,
-      param: "model",
-    });
+    // As a request that names one would be told.
+    if (served.length === 0) throw modelsNotKnown();
+    throw missingModel("The request names no model, and there is not exactly one to choose from.");
   }
 
   /** All names that clients may use for the served models: the models' own and the aliases of those that are there. */

@@ -1,5 +1,5 @@
 import type { Config } from "#src/config/schema.ts";
-import { RouterError } from "#src/errors/routerError.ts";
+import { modelNotFound } from "#src/errors/shared.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
 import type { Identity } from "#src/request/identity.ts";
@@ -10,6 +10,7 @@ import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
 import { promptIdentity, type IdentityTools } from "./promptIdentity.ts";
+import { modelsNotKnown } from "./refusals.ts";
 import { requestedService } from "./requestedService.ts";
 
 export interface PrepareTools extends IdentityTools {
@@ -82,17 +83,7 @@ function resolve(servedName: string, asked: string, fleet: Fleet): { model: stri
   const replicas = fleet.replicas();
   // One that was not asked yet may be the one that has it.
   if (replicas.length > 0 && replicas.every(({ profile }) => profile !== null)) {
-    throw new RouterError("model_not_found", `The model "${asked}" does not exist here.`, {
-      fault: "client",
-      httpStatus: 404,
-      retryable: false,
-      param: "model",
-    });
+    throw modelNotFound(asked);
   }
-  throw new RouterError("no_replica_available", "Not every engine has told yet which models it serves.", {
-    fault: "router",
-    httpStatus: 503,
-    retryable: true,
-    retryAfterMs: 2_000,
-  });
+  throw modelsNotKnown();
 }

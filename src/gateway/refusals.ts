@@ -8,3 +8,12 @@ export function keyRateLimited(what: "requests" | "tokens", retryAfterMs: number
     retryAfterMs,
   });
 }
+
+export function modelsNotKnown(): RouterError {
+  return new RouterError("no_replica_available", "Not every engine has told yet which models it serves.", {
+    fault: "router",
+    httpStatus: 503,
+    retryable: true,
+    retryAfterMs: 2_000,
+  });
+}

@@ -64,17 +64,6 @@ const GENERATING: ReadonlySet<ApiKind> = new Set<ApiKind>([
   "llamacpp_completion",
 ]);
 
-/** Those whose specification demands `model`. Elsewhere an engine serves what it has. */
-const NEEDS_MODEL: ReadonlySet<ApiKind> = new Set<ApiKind>([
-  "chat",
-  "completions",
-  "responses",
-  "messages",
-  "count_tokens",
-  "embeddings",
-  "audio",
-]);
-
 /**
  * Routes that change an engine or other people's requests. They are the operator's: no client's request may go there.
  * (An abort with its id removed would abort everything on some engines.)
@@ -109,10 +98,6 @@ export function apiKindOf(method: string, target: string): ApiKind {
 
 export function generates(api: ApiKind): boolean {
   return GENERATING.has(api);
-}
-
-export function needsModel(api: ApiKind): boolean {
-  return NEEDS_MODEL.has(api);
 }
 
 /** True for an engine's control routes, which the gateway must refuse to clients. */

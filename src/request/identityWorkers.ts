@@ -1,9 +1,10 @@
 import { RouterError } from "#src/errors/routerError.ts";
+import { bodyTooLarge } from "#src/errors/shared.ts";
 import { copyInSlices } from "./copyInSlices.ts";
 import { identify, type IdentifyOptions, unhashable } from "./identify.ts";
 import type { Identity } from "./identity.ts";
 import type { RequestHead } from "./identityTask.ts";
-import { bodyTooLarge, DEFAULT_LIMITS, readRequest, type RequestLimits } from "./readRequest.ts";
+import { DEFAULT_LIMITS, readRequest, type RequestLimits } from "./readRequest.ts";
 import type { RequestShape } from "./requestShape.ts";
 import { poolFull, ThreadPool } from "./threadPool.ts";
 

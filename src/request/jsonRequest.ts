@@ -1,4 +1,5 @@
-import { type ApiKind, generates, needsModel } from "./apiKind.ts";
+import { missingModel } from "#src/errors/shared.ts";
+import { type ApiKind, generates } from "./apiKind.ts";
 import { OPEN_BRACE, QUOTE } from "./ascii.ts";
 import { fieldsOf } from "./fields.ts";
 import { type Field, isPromptKind, type ScalarKind } from "./fieldTable.ts";
@@ -7,7 +8,6 @@ import { passValue, skipSpace } from "./jsonBytes.ts";
 import { Members } from "./jsonMembers.ts";
 import { isNull, isTrue, readName, readNumber, readString } from "./jsonScalars.ts";
 import { MemberRemoval } from "./memberRemoval.ts";
-import { missingModel } from "./missingModel.ts";
 import { PromptFields } from "./promptFields.ts";
 import { MAX_SEQUENCES, type RequestShape } from "./requestShape.ts";
 import { Sampling } from "./sampling.ts";
@@ -73,7 +73,6 @@ class Findings {
 
   shape(api: ApiKind, body: Buffer, afterBrace: number, emptied: boolean): RequestShape {
     const model = this.#modelName(body);
-    if (needsModel(api) && model === null) throw missingModel("is missing");
     return {
       api,
       encoding: "json",
@@ -99,7 +98,7 @@ class Findings {
     if (this.#modelSpan === null) return null;
     const name = readName(body, this.#modelSpan.start);
     if (name === null && !isNull(body, this.#modelSpan.start))
-      throw missingModel("must be a string, not empty and not endless");
+      throw missingModel("The request's model must be a string, not empty and not endless.");
     return name;
   }
 

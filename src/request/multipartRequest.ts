@@ -1,7 +1,6 @@
 import { RouterError } from "#src/errors/routerError.ts";
-import { type ApiKind, needsModel } from "./apiKind.ts";
+import type { ApiKind } from "./apiKind.ts";
 import { isForbidden } from "./forbidden.ts";
-import { missingModel } from "./missingModel.ts";
 import { plainShape, type RequestShape } from "./requestShape.ts";
 import type { Span } from "./span.ts";
 
@@ -39,7 +38,6 @@ export function readMultipartRequest(api: ApiKind, contentType: string, body: Bu
       modelSpan = part.value;
     }
   }
-  if (needsModel(api) && !model) throw missingModel("is missing");
   return {
     ...plainShape(api, "multipart"),
     model: model === "" ? null : model,

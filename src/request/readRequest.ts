@@ -1,4 +1,4 @@
-import { RouterError } from "#src/errors/routerError.ts";
+import { bodyTooLarge, unsupportedMediaType } from "#src/errors/shared.ts";
 import { apiKindOf } from "./apiKind.ts";
 import { OPEN_BRACE } from "./ascii.ts";
 import { invalidJson } from "./invalidJson.ts";
@@ -43,16 +43,4 @@ export function readRequest(
   if (body[start] === OPEN_BRACE) return readJsonRequest(api, body, start);
   if (api !== "other") throw invalidJson("an object was expected", start);
   return plainShape(api, "none");
-}
-
-export function bodyTooLarge(maxBodyBytes: number): RouterError {
-  return new RouterError("body_too_large", `The request body is larger than ${maxBodyBytes} bytes.`, {
-    fault: "client",
-    httpStatus: 413,
-    retryable: false,
-  });
-}
-
-function unsupportedMediaType(message: string): RouterError {
-  return new RouterError("unsupported_media_type", message, { fault: "client", httpStatus: 415, retryable: false });
 }

@@ -70,7 +70,7 @@ export class Decision {
     this.ineligible = parts.ineligible;
     this.attempt = parts.attempt;
     this.atMs = nowMs;
-    this.promptTokens = input.request.identity.promptTokens;
+    this.promptTokens = Math.round(input.request.identity.promptTokens);
     this.expectedOutputTokens = input.expectedOutputTokens;
     this.chosen = choice.index;
     this.tied = choice.tied;
@@ -123,7 +123,7 @@ export class Decision {
 
   /** Leading prompt tokens thought to be in the candidate's GPU memory. */
   cachedTokens(row: number): number {
-    return this.#figures[row * this.#width + CACHED]!;
+    return Math.round(this.#figures[row * this.#width + CACHED]!);
   }
 
   /** Age of the candidate's last scrape when the choice was made; NaN: there was none. */

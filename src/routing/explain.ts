@@ -24,6 +24,7 @@ export interface ExplainedDecision {
   readonly branch: string;
   readonly eligibility: string;
   readonly attempt: number;
+  /** Since 1970, in the admin API. */
   readonly atMs: number;
   readonly promptTokens: number;
   readonly expectedOutputTokens: number;
@@ -35,8 +36,8 @@ export interface ExplainedDecision {
   readonly ineligible: readonly { readonly replicaId: string; readonly reason: string }[];
 }
 
-/** Everything a decision holds, with names. */
-export function explain(decision: Decision): ExplainedDecision {
+/** Everything a decision holds, with names. `epochMs`: when the scheduler's clock was at 0; absent: `atMs` stays on it. */
+export function explain(decision: Decision, epochMs = 0): ExplainedDecision {
   const { runnerUp, weights } = decision;
   return {
     id: decision.id,
@@ -46,9 +47,9 @@ export function explain(decision: Decision): ExplainedDecision {
     branch: decision.branch,
     eligibility: decision.eligibility,
     attempt: decision.attempt,
-    atMs: decision.atMs,
+    atMs: Math.round(epochMs + decision.atMs),
     promptTokens: decision.promptTokens,
-    expectedOutputTokens: decision.expectedOutputTokens,
+    expectedOutputTokens: Math.round(decision.expectedOutputTokens),
     tie: { candidates: decision.tied, draw: finiteOrNull(decision.draw) },
     weights: weights === null ? null : perTerm((_, column) => weights[column]!),
     winner: decision.replicaId,

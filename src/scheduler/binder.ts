@@ -1,5 +1,6 @@
 import type { Random } from "#src/determinism/random.ts";
 import { toRouterError } from "#src/errors/routerError.ts";
+import { modelNotFound } from "#src/errors/shared.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import { CachedTokens } from "#src/fleet/cachedTokens.ts";
 import type { Eligibility } from "#src/fleet/eligibility.ts";
@@ -11,7 +12,7 @@ import type { Decision } from "#src/routing/decision.ts";
 import type { ChoiceInput, Policy } from "#src/routing/policy.ts";
 import type { ClassTable } from "./classes.ts";
 import { Placement } from "./placement.ts";
-import { modelNotFound, noReplica, promptTooLong } from "./refusals.ts";
+import { noReplica, promptTooLong } from "./refusals.ts";
 import type { Ticket } from "./ticket.ts";
 
 /** Back soon, where no quarantine says when a replica will be tried again. */

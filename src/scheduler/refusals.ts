@@ -39,37 +39,11 @@ export function noReplica(model: string, reasons: readonly string[], retryAfterM
   });
 }
 
-export function modelNotFound(name: string): RouterError {
-  return new RouterError("model_not_found", `The model "${name}" does not exist here.`, {
-    fault: "client",
-    httpStatus: 404,
-    retryable: false,
-    param: "model",
-  });
-}
-
 export function promptTooLong(model: string): RouterError {
   return new RouterError("invalid_request", `The prompt is longer than any replica of "${model}" takes.`, {
     fault: "client",
     httpStatus: 400,
     retryable: false,
     param: "messages",
-  });
-}
-
-export function shuttingDown(): RouterError {
-  return new RouterError("shutting_down", "The router is shutting down.", {
-    fault: "router",
-    httpStatus: 503,
-    retryable: true,
-    retryAfterMs: RETRY_AFTER_MIN_MS,
-  });
-}
-
-export function clientClosed(): RouterError {
-  return new RouterError("client_closed", "The client went away.", {
-    fault: "client",
-    httpStatus: 499,
-    retryable: false,
   });
 }

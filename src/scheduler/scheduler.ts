@@ -1,5 +1,6 @@
 import type { Random } from "#src/determinism/random.ts";
 import { RouterError, toRouterError } from "#src/errors/routerError.ts";
+import { shuttingDown } from "#src/errors/shared.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
@@ -17,7 +18,7 @@ import { QUEUE_LIMITS } from "./queueLimits.ts";
 import type { QueueLimits } from "./queueLimits.ts";
 import { BY_ARRIVAL } from "./queueOrder.ts";
 import type { QueueOrder, Waiting } from "./queueOrder.ts";
-import { queueFull, queueTimeout, shuttingDown } from "./refusals.ts";
+import { queueFull, queueTimeout } from "./refusals.ts";
 import { RetryAfter } from "./retryAfter.ts";
 import { UNOBSERVED } from "./schedulerObserver.ts";
 import type { SchedulerObserver } from "./schedulerObserver.ts";

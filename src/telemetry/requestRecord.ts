@@ -64,8 +64,8 @@ export function requestLine(record: RequestRecord, nowEpochMs: number): string {
     ttftMs: rounded(record.ttftMs),
     e2eMs: rounded(record.e2eMs) ?? 0,
     queueMs: rounded(record.queueMs) ?? 0,
-    promptTokens: rounded(record.promptTokens),
-    cachedTokensPredicted: rounded(record.cachedTokensPredicted),
+    promptTokens: whole(record.promptTokens),
+    cachedTokensPredicted: whole(record.cachedTokensPredicted),
     cachedTokensReported: record.cachedTokensReported,
     outputTokens: record.outputTokens,
   };
@@ -88,6 +88,10 @@ function isoTime(epochMs: number): string {
 function withoutQuery(path: string): string {
   const at = path.indexOf("?");
   return at < 0 ? path : path.slice(0, at);
+}
+
+function whole(value: number | null): number | null {
+  return value === null ? null : Math.round(value);
 }
 
 function rounded(value: number | null): number | null {

@@ -108,13 +108,36 @@ describe("requests that make no sense", () => {
       [404, "model_not_found", "invalid_request_error", "model", requestId, false],
     );
     assert.deepEqual(await errorOf(await post("/v1/chat/completions", "{")), [400, "invalid_json"]);
-    assert.deepEqual(await errorOf(await post("/v1/chat/completions", `{"messages":[]}`)), [400, "missing_model"]);
+    assert.deepEqual(await errorOf(await post("/v1/chat/completions", `{"model":1}`)), [400, "missing_model"]);
     assert.deepEqual(await errorOf(await post("/v1/load_lora_adapter", `{"model":"${MODEL}"}`)), [403, "forbidden"]);
     assert.deepEqual(await errorOf(await post("/emulator/restart", "{}")), [403, "forbidden"]);
     const anthropic = await post("/v1/messages", `{"model":"nope","messages":[]}`);
     const body = (await anthropic.json()) as Record<string, Record<string, unknown>>;
     assert.equal(body["type"], "error");
     assert.equal(body["error"]?.["type"], "not_found_error");
+    assert.equal(anthropic.headers.get("request-id"), body["request_id"]);
+  });
+
+  it("reach the only model there is if they name none, as they would an engine alone", async () => {
+    await using setup = await setUp([{}]);
+    const messages = [{ role: "user", content: "Hello" }];
+    for (const model of [undefined, null]) {
+      const answer = await chat(setup.url, { model, messages, max_tokens: 2 });
+      assert.deepEqual([answer.status, ((await answer.json()) as { model: string }).model], [200, MODEL]);
+    }
+  });
+
+  it("are explained on the wall clock, in whole tokens", async () => {
+    await using setup = await setUp([{}]);
+    const before = Date.now();
+    await (await chat(setup.url, { messages: [{ role: "user", content: "ab ".repeat(1_001) }] })).text();
+    const found = (await (await fetch(`${setup.adminUrl}/decisions?limit=1`)).json()) as {
+      decisions: { atMs: number; promptTokens: number; candidates: { cachedTokens: number }[] }[];
+    };
+    const [decision] = found.decisions;
+    assert.ok(decision!.atMs >= before - 5 && decision!.atMs <= Date.now() + 5, String(decision!.atMs));
+    for (const tokens of [decision!.promptTokens, decision!.candidates[0]!.cachedTokens])
+      assert.ok(Number.isInteger(tokens), String(tokens));
   });
 
   it("are refused by size before their body is read", async () => {

@@ -103,6 +103,7 @@ describe("real clients", () => {
     it("gets messages, whole and streamed, and counts tokens", async () => {
       const message = await client().messages.create({ model: MODEL, max_tokens: 5, messages });
       assert.equal(message.usage.output_tokens, 5);
+      assert.match(message._request_id ?? "none", /^[0-9a-f-]{36}$/);
       const streamed = await client().messages.stream({ model: MODEL, max_tokens: 5, messages }).finalMessage();
       assert.equal(streamed.usage.output_tokens, 5);
       const { input_tokens: counted } = await client().messages.countTokens({ model: MODEL, messages });
@@ -112,7 +113,10 @@ describe("real clients", () => {
     it("understands errors", async () => {
       await assert.rejects(
         client().messages.create({ model: "unknown", max_tokens: 5, messages }),
-        (error: unknown) => error instanceof anthropic.NotFoundError && /"type":"not_found_error"/.test(error.message),
+        (error: unknown) =>
+          error instanceof anthropic.NotFoundError &&
+          /"type":"not_found_error"/.test(error.message) &&
+          error.message.includes(error.requestID ?? "none"),
       );
       await assert.rejects(
         client("wrong").messages.create({ model: MODEL, max_tokens: 5, messages }),

@@ -2,8 +2,9 @@ import { redacted } from "#src/config/redacted.ts";
 import type { Config } from "#src/config/schema.ts";
 import type { AdminSource } from "#src/discovery/adminSource.ts";
 import { RouterError } from "#src/errors/routerError.ts";
+import { methodNotAllowed, unsupportedMediaType } from "#src/errors/shared.ts";
 import type { Decision } from "#src/routing/decision.ts";
-import { explain } from "#src/routing/explain.ts";
+import { explain, type ExplainedDecision } from "#src/routing/explain.ts";
 import type { DecisionLog } from "#src/telemetry/decisionLog.ts";
 import type { GatewayParts } from "../gatewayParts.ts";
 import { badRequest, json, notFound, type AdminAnswer, type AdminRequest } from "./adminRequest.ts";
@@ -36,7 +37,7 @@ export class AdminApi {
     const [room = "", id, verb, ...more] = request.segments;
     if (more.length > 0) throw notFound("There is no such admin route.");
     if (room === "replicas") return this.#replicas(request, id, verb);
-    if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowed(request.method, "GET");
+    if (request.method !== "GET" && request.method !== "HEAD") throw notAllowed(request.method, "GET");
     if (verb !== undefined) throw notFound("There is no such admin route.");
     if (room === "decisions") return id === undefined ? this.#recent(request) : this.#decision(id);
     if (room === "requests" && id !== undefined) return this.#ofRequest(id);
@@ -87,19 +88,23 @@ export class AdminApi {
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_DECISIONS) {
       throw badRequest(`limit: ${JSON.stringify(asked)} is not allowed: 1..${MAX_DECISIONS}`, "limit");
     }
-    return json({ decisions: this.#parts.decisions.recent(limit).map(explain) });
+    return json({ decisions: this.#parts.decisions.recent(limit).map((one) => this.#explained(one)) });
   }
 
   #decision(id: string): AdminAnswer {
     const decision = this.#parts.decisions.byDecision(id);
     if (decision === null) throw notFound(`There is no decision ${id}, or it is too long ago.`);
-    return json(explain(decision));
+    return json(this.#explained(decision));
+  }
+
+  #explained(decision: Decision): ExplainedDecision {
+    return explain(decision, Date.now() - this.#parts.clock.nowMs());
   }
 
   #ofRequest(requestId: string): AdminAnswer {
     const found = this.#parts.decisions.byRequest(requestId);
     if (found.length === 0) throw notFound(`There is no decision for request ${requestId}, or it is too long ago.`);
-    return json({ requestId, decisions: found.map(explain) });
+    return json({ requestId, decisions: found.map((one) => this.#explained(one)) });
   }
 
   #replicas(
@@ -110,7 +115,7 @@ export class AdminApi {
     const { fleet, clock, log } = this.#parts;
     if (id === undefined) {
       if (method === "GET") return json({ replicas: replicaReports(fleet, clock.nowMs()) });
-      if (method !== "POST") throw methodNotAllowed(method, "GET, POST");
+      if (method !== "POST") throw notAllowed(method, "GET, POST");
       const { apiKey: _apiKey, ...added } = this.#parts.source().add(jsonBody(contentType, body));
       log.event("info", "engine added by the admin API", { engine: added.name, url: added.url });
       return json(added, 201);
@@ -121,7 +126,7 @@ export class AdminApi {
       if (found === undefined) throw notFound(`There is no replica ${id}.`);
       return json(found);
     }
-    if (method !== "POST") throw methodNotAllowed(method, verb === undefined ? "GET, DELETE" : "POST");
+    if (method !== "POST") throw notAllowed(method, verb === undefined ? "GET, DELETE" : "POST");
     if (verb !== "drain" && verb !== "resume") throw notFound("A replica can be asked to drain or to resume.");
     if (fleet.byId(id) === null) throw notFound(`There is no replica ${id}.`);
     if (verb === "drain") fleet.drain(id, clock.nowMs());
@@ -143,11 +148,7 @@ export class AdminApi {
 /** JSON only: a type that a browser sends to another site without asking it first must not do anything here. */
 function jsonBody(contentType: string, body: Buffer): unknown {
   if (!/^application\/json\b/i.test(contentType)) {
-    throw new RouterError("unsupported_media_type", "Send application/json.", {
-      fault: "client",
-      httpStatus: 415,
-      retryable: false,
-    });
+    throw unsupportedMediaType("Send application/json.");
   }
   try {
     return JSON.parse(body.toString("utf8"));
@@ -161,10 +162,6 @@ function jsonBody(contentType: string, body: Buffer): unknown {
   }
 }
 
-function methodNotAllowed(method: string, allowed: string): RouterError {
-  return new RouterError("method_not_allowed", `${method} is not allowed here, only ${allowed}.`, {
-    fault: "client",
-    httpStatus: 405,
-    retryable: false,
-  });
+function notAllowed(method: string, allowed: string): RouterError {
+  return methodNotAllowed(`${method} is not allowed here, only ${allowed}.`);
 }

@@ -1,18 +1,11 @@
 import { headerCount, headerValue } from "#src/dispatch/headers.ts";
 import type { HttpParser } from "#src/dispatch/httpParser.ts";
 import { RouterError } from "#src/errors/routerError.ts";
+import { bodyTooLarge, methodNotAllowed } from "#src/errors/shared.ts";
 
 /** The client's fault, by a request that should not have been sent so. */
 export function badRequest(message: string, httpStatus = 400): RouterError {
   return new RouterError("invalid_request", message, { fault: "client", httpStatus, retryable: false });
-}
-
-export function bodyTooLarge(maxBytes: number): RouterError {
-  return new RouterError("body_too_large", `The body is larger than ${maxBytes} bytes.`, {
-    fault: "client",
-    httpStatus: 413,
-    retryable: false,
-  });
 }
 
 /** The bodies in hand take all the memory they may. */
@@ -52,11 +45,7 @@ export function checkHead(parser: HttpParser, maxBodyBytes: number): RouterError
   const { headers, minorVersion, method, target } = parser;
   if (minorVersion === null || minorVersion > 1) return badRequest("Only HTTP/1.0 and HTTP/1.1 are spoken here.", 505);
   if (method === "CONNECT" || method === "TRACE") {
-    return new RouterError("method_not_allowed", `${method} is not allowed.`, {
-      fault: "client",
-      httpStatus: 405,
-      retryable: false,
-    });
+    return methodNotAllowed(`${method} is not allowed.`);
   }
   if (!PRINTABLE.test(target)) return badRequest("The request target has characters that must be escaped.");
   if (originForm(target) === null) return badRequest("The request target is not a path.");

@@ -4,6 +4,7 @@ import { headerValue } from "#src/dispatch/headers.ts";
 import { HttpParser } from "#src/dispatch/httpParser.ts";
 import type { MessageHandler } from "#src/dispatch/httpParser.ts";
 import { toRouterError } from "#src/errors/routerError.ts";
+import { bodyTooLarge } from "#src/errors/shared.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import { BodyCollector } from "./bodyCollector.ts";
 import type { BodyPool } from "./bodyPool.ts";
@@ -11,7 +12,6 @@ import { HttpHead } from "./httpRequest.ts";
 import type { HttpServerOptions } from "./httpServer.ts";
 import {
   badRequest,
-  bodyTooLarge,
   checkHead,
   contentLength,
   headersTooLarge,

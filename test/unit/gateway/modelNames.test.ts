@@ -57,7 +57,7 @@ describe("model names", () => {
     assert.equal(names.choose(null, served, ANONYMOUS), "big");
     assert.equal(
       code(() => names.choose(null, [], ANONYMOUS)),
-      "400 missing_model",
+      "503 no_replica_available",
     );
     const two = [...served, { id: "small", parent: null, maxModelTokens: null }];
     assert.equal(
