@@ -16,6 +16,7 @@ import { closedLoop, openLoop } from "./workload/traceWorkload.ts";
 export interface PlanFlags {
   readonly trace?: string;
   readonly limit?: number;
+  readonly onlyModel?: string;
   readonly shape?: ShapeName;
   readonly requests: number;
   readonly perSecond: number;
@@ -86,6 +87,7 @@ export function planOf(flags: PlanFlags): ComparisonPlan {
   for (const { name } of senders.classes)
     if (!classes.some((known) => known.name === name))
       throw new SpecError(`there is no class "${name}"; there are ${classes.map((known) => known.name).join(", ")}`);
+  const { adapters, ...workloads } = workloadsOf(flags, senders);
   return {
     settings: {
       model: flags.model,
@@ -107,7 +109,7 @@ export function planOf(flags: PlanFlags): ComparisonPlan {
         maxBytes: Number.POSITIVE_INFINITY,
       },
       classes,
-      adapters: senders.adapters.map(({ name }) => name),
+      adapters: [...new Set([...senders.adapters.map(({ name }) => name), ...adapters])],
       events: flags.events
         ? { delayMs: flags.eventDelayMs, lossShare: flags.eventLoss, replayMs: flags.eventReplayMs }
         : null,
@@ -119,11 +121,15 @@ export function planOf(flags: PlanFlags): ComparisonPlan {
     routers: flags.policy.split(",").map(parseRouter),
     rates: flags.closed === undefined ? flags.rate : [1],
     seeds: Array.from({ length: flags.seeds }, (_, at) => flags.firstSeed + at),
-    ...workloadsOf(flags, senders),
+    ...workloads,
   };
 }
 
-function workloadsOf(flags: PlanFlags, senders: Senders): Pick<ComparisonPlan, "workload" | "fixedOrder"> {
+/** `adapters`: those that the trace names. */
+function workloadsOf(
+  flags: PlanFlags,
+  senders: Senders,
+): Pick<ComparisonPlan, "workload" | "fixedOrder"> & { readonly adapters: readonly string[] } {
   const { trace: path, shape, closed, requests, perSecond } = flags;
   if ((path === undefined) === (shape === undefined)) throw new SpecError("give either --trace or --shape");
   if (path === undefined) {
@@ -131,12 +137,14 @@ function workloadsOf(flags: PlanFlags, senders: Senders): Pick<ComparisonPlan, "
     return {
       workload: (rate, seed) => conversations(SHAPES[shape!], { perSecond: perSecond * rate, requests, senders, seed }),
       fixedOrder: false,
+      adapters: [],
     };
   }
-  const trace = readTrace(path, flags.limit);
+  const trace = readTrace(path, flags.limit, flags.onlyModel);
+  const adapters = trace.rows.flatMap(({ sender }) => sender?.adapter ?? []);
   if (closed !== undefined)
-    return { workload: (_rate, seed) => closedLoop(trace, closed, senders, seed), fixedOrder: false };
-  return { workload: (rate, seed) => openLoop(trace, rate, senders, seed), fixedOrder: true };
+    return { workload: (_rate, seed) => closedLoop(trace, closed, senders, seed), fixedOrder: false, adapters };
+  return { workload: (rate, seed) => openLoop(trace, rate, senders, seed), fixedOrder: true, adapters };
 }
 
 function classesOf({ ttftTarget, tpotTarget }: PlanFlags): readonly ServiceClass[] {

@@ -38,6 +38,8 @@ export interface ReplayReport {
   readonly difference: Difference | null;
   /** Wall clock of the recording's beginning, and how long it is. */
   readonly startedMs: number;
+  /** The same on the recorded router's clock. */
+  readonly firstMs: number;
   readonly seconds: number;
 }
 
@@ -106,6 +108,7 @@ export class Replay {
       unchecked: this.#unchecked,
       difference: this.#difference,
       startedMs: this.#startedMs,
+      firstMs: this.#firstMs,
       seconds: (this.#nowMs - this.#firstMs) / 1000,
     };
   }

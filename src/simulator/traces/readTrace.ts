@@ -1,20 +1,29 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { RecordingError } from "#src/recording/format/recordingError.ts";
+import { isRecording } from "#src/recording/read/readFile.ts";
 import { AzureReader } from "./azure.ts";
 import { BailianReader } from "./bailian.ts";
 import { BurstGptReader } from "./burstGpt.ts";
 import { MOONCAKE_BUCKET_MS, readMooncakeRow } from "./mooncake.ts";
+import { readRecordingTrace } from "./recordingTrace.ts";
 import { fromFirst, TraceError } from "./traceRow.ts";
 import type { Trace, TraceFormat, TraceRow } from "./traceRow.ts";
 
 const MAX_ROWS = 5_000_000;
 
-/** Reads a trace; `maxRows` of it at most. Throws TraceError with the line that cannot be read. */
-export function readTrace(path: string, maxRows = MAX_ROWS): Trace {
+/**
+ * Reads a trace; `maxRows` of it at most. Throws TraceError with the line that cannot be read. `model`: whose requests to
+ * take, of a recording that has several.
+ */
+export function readTrace(path: string, maxRows = MAX_ROWS, model?: string): Trace {
   let text: string;
   try {
+    if (isRecording(path)) return readRecordingTrace(path, maxRows, model);
     text = readFileSync(path, "utf8");
   } catch (cause) {
+    if (cause instanceof TraceError) throw cause;
+    if (cause instanceof RecordingError) throw new TraceError(cause.message, { cause });
     throw new TraceError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
     });
@@ -28,7 +37,7 @@ export function parseTrace(text: string, name: string, maxRows = MAX_ROWS): Trac
   const format = formatOf(lines[0] ?? "");
   if (format === null)
     throw new TraceError(
-      `${name} is no trace that is known here: Mooncake or Bailian JSON lines, Azure or BurstGPT CSV.`,
+      `${name} is no trace that is known here: Mooncake or Bailian JSON lines, Azure or BurstGPT CSV, a recording of Kvasir's.`,
     );
   const rows: TraceRow[] = [];
   let read: (line: string) => TraceRow | null;

@@ -46,7 +46,7 @@ export function closedLoop(trace: Trace, clients: number, senders: Senders, seed
 }
 
 function arrivalOf(row: TraceRow, at: number, atMs: number, senders: Senders, random: Random): Arrival {
-  const { promptTokens, outputTokens, content, session } = row;
+  const { promptTokens, outputTokens, content, session, sender } = row;
   return {
     atMs,
     content: content ?? { ids: [UNIQUE_FROM + at], tokens: promptTokens },
@@ -54,6 +54,6 @@ function arrivalOf(row: TraceRow, at: number, atMs: number, senders: Senders, ra
     outputTokens,
     answerId: ANSWERS_FROM + at,
     session,
-    ...drawSender(senders, random),
+    ...(sender ?? drawSender(senders, random)),
   };
 }
