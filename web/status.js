@@ -26,6 +26,7 @@ class Unauthorised extends Error {}
 
 const whole = new Intl.NumberFormat("en");
 const count = (value) => (value === null || value === undefined ? "–" : whole.format(Math.round(value)));
+const rate = (value) => (value === null ? "–" : value.toFixed(value < 100 ? 1 : 0));
 const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(share * 100)}%`);
 const millis = (ms) =>
   ms === null || ms === undefined
@@ -49,65 +50,115 @@ function sparkline(values) {
   return svg;
 }
 
-function tile(name, text, value) {
+/** What was asked lately, the oldest first: rates are differences. */
+const samples = [];
+const WINDOW_MS = 15_000;
+
+/** Since `WINDOW_MS` ago: rates, the cached share, and times to first token by their histogram. Null: nothing came. */
+function lately(totals) {
+  const nowMs = performance.now();
+  samples.push({ atMs: nowMs, totals });
+  // A restarted router counts from 0 again.
+  if (totals.requests < samples[0].totals.requests) samples.splice(0, samples.length - 1);
+  while (samples.length > 2 && samples[1].atMs < nowMs - WINDOW_MS) samples.shift();
+  const [{ atMs, totals: before }] = samples;
+  const seconds = (nowMs - atMs) / 1000;
+  const since = (name) => totals[name] - before[name];
+  const perSecond = (name) => (seconds > 0 ? since(name) / seconds : null);
+  const counts = totals.timeToFirstToken.counts.map((count, at) => count - before.timeToFirstToken.counts[at]);
+  return {
+    requestsPerS: perSecond("requests"),
+    outputTokensPerS: perSecond("outputTokens"),
+    cachedShare: since("promptTokens") > 0 ? since("cachedTokens") / since("promptTokens") : null,
+    ttftP50Ms: quantileMs(0.5, counts, totals.timeToFirstToken.boundsMs),
+    ttftP99Ms: quantileMs(0.99, counts, totals.timeToFirstToken.boundsMs),
+  };
+}
+
+/** Within a bucket values are taken to be spread evenly, as Prometheus does. */
+function quantileMs(quantile, counts, boundsMs) {
+  const wanted = quantile * counts.reduce((sum, count) => sum + count, 0);
+  if (wanted === 0) return null;
+  let below = 0;
+  for (let at = 0; at < boundsMs.length; at++) {
+    const from = at === 0 ? 0 : boundsMs[at - 1];
+    if (below + counts[at] >= wanted) return from + ((boundsMs[at] - from) * (wanted - below)) / counts[at];
+    below += counts[at];
+  }
+  return boundsMs.at(-1);
+}
+
+function tile(name, text, value, more = "") {
   const values = history.get(name) ?? [];
-  history.set(name, [...values, value].slice(-HISTORY));
+  history.set(name, [...values, value ?? 0].slice(-HISTORY));
   const made = element("div", undefined, "tile");
-  made.append(element("span", name), element("b", text), sparkline(history.get(name)));
+  const figure = element("b", text);
+  if (more !== "") figure.append(element("small", more));
+  made.append(element("span", name), figure, sparkline(history.get(name)));
   return made;
 }
 
-function tiles(status) {
-  const { decisions, replicas } = status;
-  const prompt = decisions.reduce((sum, decision) => sum + decision.promptTokens, 0);
-  const cached = decisions.reduce((sum, decision) => sum + decision.cachedTokens, 0);
-  const cachedShare = prompt === 0 ? 0 : cached / prompt;
-  const pending = replicas.reduce((sum, replica) => sum + replica.pendingPrefillTokens, 0);
+function tiles({ totals, inFlight, queue, replicas }) {
+  const { requestsPerS, outputTokensPerS, cachedShare, ttftP50Ms, ttftP99Ms } = lately(totals);
+  const taking = replicas.filter(({ routable }) => routable).length;
   byId("tiles").replaceChildren(
-    tile("in flight", count(status.inFlight), status.inFlight),
-    tile("queued", count(status.queue.requests), status.queue.requests),
-    tile(
-      "replicas taking requests",
-      `${status.replicas.filter(({ routable }) => routable).length} / ${replicas.length}`,
-      replicas.length,
-    ),
-    tile("prefill pending, tokens", count(pending), pending),
-    tile("cached, last decisions", percent(cachedShare), cachedShare * 100),
+    tile("requests/s", rate(requestsPerS), requestsPerS),
+    tile("TTFT, p50", millis(ttftP50Ms), ttftP50Ms, ` p99 ${millis(ttftP99Ms)}`),
+    tile("output tokens/s", count(outputTokensPerS), outputTokensPerS),
+    tile("prompt cached", percent(cachedShare), cachedShare === null ? null : cachedShare * 100),
+    tile("in flight", count(inFlight), inFlight),
+    tile("queued", count(queue.requests), queue.requests),
+    tile("replicas in use", `${taking} / ${replicas.length}`, taking),
   );
 }
 
-function bar(value, most, text) {
-  const cell = element("td");
+/** A cell; on a narrow screen, where the header is not shown, `label` stands before it. */
+function cell(label, text, className) {
+  const made = element("td", text, className);
+  made.dataset.label = label;
+  return made;
+}
+
+function bar(label, value, most, text) {
+  const made = cell(label);
   const meter = element("meter");
   meter.max = most > 0 ? most : 1;
   meter.value = value ?? 0;
   meter.high = 0.85 * meter.max;
-  cell.append(meter, text);
-  return cell;
+  made.append(meter, text);
+  return made;
 }
 
-const slowness = (factor) =>
-  factor > 1.25 ? `${factor.toFixed(1)}× slow` : factor < 0.8 ? `${(1 / factor).toFixed(1)}× fast` : "as known";
+/** A speed, and how it compares with what the engine should do; what was not seen yet is said to be a guess. */
+function speed(label, figure, slowness, basis) {
+  const made = cell(label, figure);
+  if (slowness === null) {
+    made.classList.add("guess");
+    made.append(` (${basis === "generic" ? "a guess" : "as configured"})`);
+    made.title = "No request has shown it yet.";
+  } else if (slowness > 1.5 && basis !== "generic")
+    made.append(element("span", ` ${slowness.toFixed(1)}× slow`, "warn"));
+  return made;
+}
 
 function replicaRow(replica) {
   const row = element("tr");
-  const name = element("td", replica.replica);
+  const name = cell("replica", replica.replica);
   name.title = [replica.url, replica.engine, replica.version, ...replica.models].filter(Boolean).join(" · ");
   const state = replica.state === "ready" ? (replica.routable ? "good" : "warn") : "bad";
+  const slots = replica.maxRunningRequests;
+  const { prefillTokensPerSecond, prefillSlowness, stepMs, stepSlowness, basis } = replica.speed;
   row.append(
     name,
-    element("td", replica.routable || replica.state !== "ready" ? replica.state : "held back", state),
-    bar(
-      replica.reservedRequests,
-      replica.maxRunningRequests,
-      `${count(replica.reservedRequests)} / ${count(replica.maxRunningRequests)}`,
-    ),
-    bar(replica.kvUsage, 1, percent(replica.kvUsage)),
-    element("td", count(replica.pendingPrefillTokens)),
-    element("td", count(replica.indexedBlocks)),
-    element("td", `${slowness(replica.prefillSlowness)} · ${slowness(replica.stepSlowness)}`),
-    element("td", `${percent(replica.prefillMape)} · ${percent(replica.stepMape)}`),
-    element("td", age(replica.metricsAgeMs)),
+    cell("state", replica.routable || replica.state !== "ready" ? replica.state : "held back", state),
+    bar("requests / slots", replica.reservedRequests, slots, `${count(replica.reservedRequests)} / ${count(slots)}`),
+    bar("KV cache", replica.kvUsage, 1, percent(replica.kvUsage)),
+    cell("prefill pending", count(replica.pendingPrefillTokens)),
+    cell("blocks indexed", count(replica.indexedBlocks)),
+    speed("prefill, tokens/s", count(prefillTokensPerSecond), prefillSlowness, basis),
+    speed("step", millis(stepMs), stepSlowness, basis),
+    cell("model error", `${percent(replica.prefillMape)} · ${percent(replica.stepMape)}`),
+    cell("facts' age", age(replica.metricsAgeMs)),
   );
   return row;
 }
@@ -117,11 +168,11 @@ function decisionRow(decision) {
   row.tabIndex = 0;
   row.setAttribute("aria-selected", String(decision.id === selected));
   row.append(
-    element("td", age(decision.ageMs)),
-    element("td", decision.replica),
-    element("td", millis(decision.totalMs)),
-    element("td", `${count(decision.cachedTokens)} / ${count(decision.promptTokens)}`),
-    element("td", decision.branch),
+    cell("ago", age(decision.ageMs)),
+    cell("replica", decision.replica),
+    cell("price", millis(decision.totalMs)),
+    cell("cached / prompt tokens", `${count(decision.cachedTokens)} / ${count(decision.promptTokens)}`),
+    cell("branch", decision.branch),
   );
   const open = () => explain(decision.id);
   row.addEventListener("click", open);
@@ -204,7 +255,9 @@ function conditionLines(conditions) {
   const byKind = Map.groupBy(conditions, ({ condition }) => condition);
   return [...byKind].map(([kind, [first, ...others]]) => {
     const also = others.length === 0 ? "" : ` (and ${others.length} more like it)`;
-    return element("li", `${kind}: ${first.message}${also}`);
+    const line = element("li");
+    line.append(element("b", kind), ` ${first.message}${also}`, element("p", first.mend.replaceAll("`", ""), "hint"));
+    return line;
   });
 }
 

@@ -9,6 +9,7 @@ import type { ModelFamilies } from "./modelMetrics.ts";
 import { addProcessGauges } from "./processGauges.ts";
 import { NO_SOURCES } from "./snapshots.ts";
 import type { TelemetrySources } from "./snapshots.ts";
+import { totalsOf, type Totals } from "./totals.ts";
 
 /** Models with series of their own; further ones share the series `other`. */
 const MAX_MODELS = 1_000;
@@ -80,6 +81,10 @@ export class Metrics {
     model = new ModelMetrics(name, this.#families);
     this.#models.set(name, model);
     return model;
+  }
+
+  totals(): Totals {
+    return totalsOf(this.#models.values());
   }
 
   /** The exposition, for `GET /metrics`. */

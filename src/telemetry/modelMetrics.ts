@@ -29,10 +29,10 @@ export class ModelMetrics {
   readonly #families: ModelFamilies;
   readonly #requestPromptTokens: HistogramSeries;
   readonly #requestGenerationTokens: HistogramSeries;
-  readonly #promptTokens: CounterSeries;
-  readonly #generationTokens: CounterSeries;
+  readonly promptTokens: CounterSeries;
+  readonly generationTokens: CounterSeries;
   readonly #cachedPredicted: CounterSeries;
-  readonly #cachedReported: CounterSeries;
+  readonly cachedReported: CounterSeries;
   readonly #cachedError: CounterSeries;
   readonly #queueTime = new Map<string, HistogramSeries>();
   readonly #answered = new Map<number, CounterSeries>();
@@ -46,10 +46,10 @@ export class ModelMetrics {
     this.routerTime = families.routerTime.with(model);
     this.#requestPromptTokens = families.requestPromptTokens.with(model);
     this.#requestGenerationTokens = families.requestGenerationTokens.with(model);
-    this.#promptTokens = families.promptTokens.with(model);
-    this.#generationTokens = families.generationTokens.with(model);
+    this.promptTokens = families.promptTokens.with(model);
+    this.generationTokens = families.generationTokens.with(model);
     this.#cachedPredicted = families.cachedTokensPredicted.with(model);
-    this.#cachedReported = families.cachedTokensReported.with(model);
+    this.cachedReported = families.cachedTokensReported.with(model);
     this.#cachedError = families.cachedTokensError.with(model);
   }
 
@@ -76,11 +76,11 @@ export class ModelMetrics {
   /** Null: not known, which is not zero. */
   tokens(promptTokens: number | null, outputTokens: number | null): void {
     if (promptTokens !== null) {
-      this.#promptTokens.add(promptTokens);
+      this.promptTokens.add(promptTokens);
       this.#requestPromptTokens.observe(promptTokens);
     }
     if (outputTokens !== null) {
-      this.#generationTokens.add(outputTokens);
+      this.generationTokens.add(outputTokens);
       this.#requestGenerationTokens.observe(outputTokens);
     }
   }
@@ -89,7 +89,7 @@ export class ModelMetrics {
   cachedTokens(predicted: number, reported: number | null): void {
     this.#cachedPredicted.add(predicted);
     if (reported === null) return;
-    this.#cachedReported.add(reported);
+    this.cachedReported.add(reported);
     this.#cachedError.add(Math.abs(predicted - reported));
   }
 }

@@ -39,12 +39,37 @@ describe(
       const { page, problems } = await open(`${setup.adminUrl}/`);
       await page.locator("#state.ready").waitFor();
       assert.equal(await page.locator("#replicas tbody tr").count(), 2);
+      assert.match((await page.locator("#tiles").textContent()) ?? "", /requests\/s.*TTFT.*output tokens\/s/);
+      assert.match((await page.locator("#conditions").textContent()) ?? "", /limits_assumed .* set maxRunningRequests/);
       await page.locator("#decisions tbody tr").first().click();
       await page.locator(".price.chosen").waitFor();
       assert.equal(await page.locator(".price").count(), 2);
       assert.ok((await page.locator(".price.chosen .stack i").count()) > 0);
       assert.match((await page.locator(".legend").textContent()) ?? "", /queue.*prefill.*decode/);
       assert.deepEqual(problems, []);
+      await page.close();
+    });
+
+    it("says of a speed that nobody has seen that it is a guess", async () => {
+      await using setup = await setUp([{}]);
+      const { page } = await open(`${setup.adminUrl}/`);
+      await page.locator("#state.ready").waitFor();
+      assert.deepEqual(
+        (await page.locator("td.guess").allTextContents()).map((text) => /\(a guess\)$/.test(text)),
+        [true, true],
+      );
+      await page.close();
+    });
+
+    it("can be read on a telephone: nothing is wider than the screen", async () => {
+      await using setup = await setUp([{}]);
+      await (await chat(setup.url, {})).text();
+      const { page } = await open(`${setup.adminUrl}/`);
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.locator("#decisions tbody tr").first().click();
+      await page.locator(".price.chosen").waitFor();
+      const widest = "Math.max(...[...document.querySelectorAll('main *')].map((one) => one.scrollWidth))";
+      assert.ok((await page.evaluate<number>(widest)) <= 360);
       await page.close();
     });
 

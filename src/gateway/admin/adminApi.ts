@@ -69,12 +69,13 @@ export class AdminApi {
   }
 
   #status(): Record<string, unknown> {
-    const { fleet, scheduler, decisions, readiness, config, version, startedSeconds, clock } = this.#parts;
+    const { fleet, scheduler, metrics, decisions, readiness, config, version, startedSeconds, clock } = this.#parts;
     return statusReport({
       fleet,
       scheduler,
       decisions: decisions.recent(STATUS_DECISIONS),
       readiness: readiness(),
+      totals: metrics.totals(),
       policy: config().policy.name,
       version,
       upSeconds: Date.now() / 1000 - startedSeconds,

@@ -2,6 +2,7 @@ import type { Fleet } from "#src/fleet/fleet.ts";
 import type { Decision } from "#src/routing/decision.ts";
 import type { Scheduler } from "#src/scheduler/scheduler.ts";
 import { replicaSnapshots } from "#src/scheduler/schedulerTelemetry.ts";
+import type { Totals } from "#src/telemetry/totals.ts";
 import type { Readiness } from "../readiness.ts";
 
 export interface StatusSources {
@@ -9,6 +10,7 @@ export interface StatusSources {
   readonly scheduler: Scheduler;
   readonly decisions: readonly Decision[];
   readonly readiness: Readiness;
+  readonly totals: Totals;
   readonly policy: string;
   readonly version: string;
   readonly upSeconds: number;
@@ -25,6 +27,7 @@ export function statusReport(from: StatusSources): Record<string, unknown> {
     replicas: replicaReports(fleet, nowMs),
     models: fleet.models().map(({ id, parent }) => ({ id, parent, replicas: fleet.pool(parent ?? id).length })),
     policy: from.policy,
+    totals: from.totals,
     queue: scheduler.depth,
     inFlight: scheduler.inFlight,
     decisions: from.decisions.map((decision) => decisionLine(decision, nowMs)),
@@ -47,8 +50,13 @@ export function replicaReports(fleet: Fleet, nowMs: number): Record<string, unkn
       models: profile?.models.map(({ id }) => id) ?? [],
       stateForMs: Math.round(nowMs - lifecycle.sinceMs),
       limits: replica.limits(),
-      prefillSlowness: latency.prefillSlowness,
-      stepSlowness: latency.stepSlowness,
+      speed: {
+        basis: latency.basis,
+        prefillTokensPerSecond: 1e6 / latency.prefillMs(1000, 0),
+        prefillSlowness: latency.prefillMape === null ? null : latency.prefillSlowness,
+        stepMs: latency.stepMs(1, 1000),
+        stepSlowness: latency.stepMape === null ? null : latency.stepSlowness,
+      },
     };
   });
 }
