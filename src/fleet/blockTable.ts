@@ -1,4 +1,4 @@
-import { aQuarterMore, bucketsFor, grownUint32 } from "./growing.ts";
+import { anEighthMore, bucketsFor, grownUint32 } from "./growing.ts";
 import { HolderSets, NOBODY } from "./holderSets.ts";
 import { ON_GPU } from "./blockIndex.ts";
 
@@ -172,7 +172,7 @@ export class BlockTable {
 
   /** Only called when the free list is empty, so every id up to `#used` is a block. */
   #grow(): void {
-    const room = aQuarterMore(this.#used, this.#maxBlocks);
+    const room = anEighthMore(this.#used, this.#maxBlocks);
     if (room <= this.#used) throw new RangeError(`more than ${this.#maxBlocks} blocks`);
     this.#records = grownUint32(this.#records, (room + 2) * RECORD);
     const buckets = bucketsFor(room);

@@ -12,9 +12,9 @@ export function powerOfTwo(value: number): number {
   return power;
 }
 
-/** A quarter more, since copying is cheap and room that nobody uses is not; at most `most`. */
-export function aQuarterMore(room: number, most: number): number {
-  return Math.min(most, Math.ceil(room * 1.25));
+/** An eighth more, since copying is cheap and room that nobody uses is not; at most `most`. */
+export function anEighthMore(room: number, most: number): number {
+  return Math.min(most, Math.ceil(room * 1.125));
 }
 
 /** Buckets of a chained hash table: two thirds to one and a third entries for each. */

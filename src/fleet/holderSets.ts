@@ -1,4 +1,4 @@
-import { aQuarterMore, grownUint32, powerOfTwo } from "./growing.ts";
+import { anEighthMore, grownUint32, powerOfTwo } from "./growing.ts";
 
 const FIRST_SETS = 256;
 const FIRST_POOL_WORDS = 1024;
@@ -186,7 +186,7 @@ export class HolderSets {
 
   /** Only called when the free list is empty, so every place up to `#used` is a set. */
   #grow(): void {
-    const room = aQuarterMore(this.#at.length, FIRST_LARGE);
+    const room = anEighthMore(this.#at.length, FIRST_LARGE);
     this.#at = grownUint32(this.#at, room);
     this.#length = grownUint32(this.#length, room);
     this.#users = grownUint32(this.#users, room);
@@ -210,7 +210,7 @@ export class HolderSets {
     const words = 2 ** size;
     const at = this.#poolUsed;
     if (at + words > this.#pool.length)
-      this.#pool = grownUint32(this.#pool, Math.max(at + words, aQuarterMore(this.#pool.length, 2 ** 31)));
+      this.#pool = grownUint32(this.#pool, Math.max(at + words, anEighthMore(this.#pool.length, 2 ** 31)));
     this.#poolUsed += words;
     return at;
   }

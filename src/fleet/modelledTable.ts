@@ -1,4 +1,4 @@
-import { aQuarterMore, bucketsFor, grownUint32, powerOfTwo } from "./growing.ts";
+import { anEighthMore, bucketsFor, grownUint32, powerOfTwo } from "./growing.ts";
 
 const FIRST_RECORDS = 1024;
 const FIRST_REPLICAS = 32;
@@ -197,7 +197,7 @@ export class ModelledTable {
 
   /** Only called when the free list is empty, so every id up to `#used` is a record. */
   #grow(): void {
-    const room = aQuarterMore(this.#used, this.#maxRecords) + 1;
+    const room = anEighthMore(this.#used, this.#maxRecords) + 1;
     if (room <= this.#block.length) throw new RangeError(`more than ${this.#maxRecords} modelled blocks`);
     this.#block = grownUint32(this.#block, room);
     this.#older = grownUint32(this.#older, room);

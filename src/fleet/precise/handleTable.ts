@@ -12,7 +12,7 @@ const MOST_COPIES = [255, 15, 15] as const;
 const FIRST_SLOTS = 64;
 /** Longer searches cost more than the room they save. */
 const MAX_LOAD = 0.8;
-const GROWTH = 1.25;
+const GROWTH = 1.125;
 
 /**
  * One engine's block hashes (handles) → own blocks, and how many copies of it the engine stores on each tier. Open

@@ -23,6 +23,7 @@ const WIRES: readonly Wire[] = [
   { form: "map", hashes: "bytes" },
 ];
 const NOTHING: Truth = new Map();
+const SILENT = new RequestLog({ level: "silent" });
 const OWN_BLOCK_TOKENS = 4;
 
 /** What was told last of a rank's history. */
@@ -67,7 +68,7 @@ class World {
     this.#repair = new ViewRepair({
       fleet: this.#fleet,
       clock: this.#clock,
-      log: new RequestLog({ level: "silent" }),
+      log: SILENT,
       startOver: (one) => this.#monitor.restarted(one),
       repeatAll: (one) => this.#monitor.repeatAll(one),
     });
