@@ -92,9 +92,9 @@ function tile(name, text, value, more = "") {
   const values = history.get(name) ?? [];
   history.set(name, [...values, value ?? 0].slice(-HISTORY));
   const made = element("div", undefined, "tile");
-  const figure = element("b", text);
-  if (more !== "") figure.append(element("small", more));
-  made.append(element("span", name), figure, sparkline(history.get(name)));
+  const title = element("span", name);
+  if (more !== "") title.append(element("small", more));
+  made.append(title, element("b", text), sparkline(history.get(name)));
   return made;
 }
 
@@ -103,7 +103,7 @@ function tiles({ totals, inFlight, queue, replicas }) {
   const taking = replicas.filter(({ routable }) => routable).length;
   byId("tiles").replaceChildren(
     tile("requests/s", rate(requestsPerS), requestsPerS),
-    tile("TTFT, p50", millis(ttftP50Ms), ttftP50Ms, ` p99 ${millis(ttftP99Ms)}`),
+    tile("TTFT", millis(ttftP50Ms), ttftP50Ms, ` p99 ${millis(ttftP99Ms)}`),
     tile("output tokens/s", count(outputTokensPerS), outputTokensPerS),
     tile("prompt cached", percent(cachedShare), cachedShare === null ? null : cachedShare * 100),
     tile("in flight", count(inFlight), inFlight),

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { POLICY_NAMES } from "#src/config/names.ts";
 import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 
 // The README's own blocks are run, with the addresses of this test's engines and ports in place of the examples'.
@@ -120,10 +121,19 @@ test("the configuration file is good, its commands run, and its alias answers wi
 });
 
 test("every page that is linked exists", () => {
-  for (const page of ["README.md", "AGENTS.md", "docs/request-life.md", "docs/price.md"]) {
+  const docs = readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`);
+  for (const page of ["README.md", "AGENTS.md", "deploy/README.md", ...docs]) {
     const text = readFileSync(join(ROOT, page), "utf8");
     for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       assert.ok(existsSync(join(ROOT, dirname(page), target)), `${page} links to ${target}`);
     }
   }
+});
+
+test("every policy is named, and no other", () => {
+  const table = README.slice(README.indexOf("| policy "), README.indexOf("`npx kvasir policies`"));
+  const named = [...table.matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell = ""]) => cell.match(/[\w-]+/g) ?? []);
+  assert.deepEqual(named, [...POLICY_NAMES]);
 });
