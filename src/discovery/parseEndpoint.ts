@@ -8,7 +8,7 @@ import type { EngineEndpoint } from "./replicaSpec.ts";
 const label = z.string().min(1).max(256).optional();
 
 /** An endpoint as people write it, in a file or to the admin API. */
-export const EndpointInput = z.strictObject({
+const EndpointInput = z.strictObject({
   url: z.string().max(2048),
   /** No blanks or quotes: it appears in headers and metric labels. */
   name: z

@@ -14,5 +14,3 @@ export interface Tokenizers {
   /** Null: none is configured. Rejects where one is and can't be used. */
   of(model: string): Promise<OwnTokenizer | null>;
 }
-
-export const NO_TOKENIZERS: Tokenizers = { of: () => Promise.resolve(null) };

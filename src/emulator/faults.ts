@@ -49,7 +49,7 @@ export const FaultSettings = z.strictObject({
 export type Faults = z.output<typeof FaultSettings>;
 export type FaultChanges = z.input<typeof FaultSettings>;
 
-export const NO_FAULTS: Faults = Object.freeze(FaultSettings.parse({}));
+const NO_FAULTS: Faults = Object.freeze(FaultSettings.parse({}));
 
 /** The faults that act on one request, fixed when it arrives. */
 export type RequestFaults = Pick<Faults, "hang" | "error" | "dieAfterTokens" | "stallAfterTokens">;

@@ -30,10 +30,10 @@ export interface EngineClient {
   close(): Promise<void>;
 }
 
-export const DEFAULT_ENGINE_TIMEOUTS: EngineTimeouts = { connectMs: 2000, totalMs: 5000 };
+const DEFAULT_ENGINE_TIMEOUTS: EngineTimeouts = { connectMs: 2000, totalMs: 5000 };
 
 /** Seventy times a usual scrape; room for thousands of ranks or model cards, none for an endless answer. */
-export const DEFAULT_MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const DEFAULT_MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /**
  * Questions to one engine over connections of their own, so that they neither wait behind traffic nor take its sockets.

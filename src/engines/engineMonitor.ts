@@ -7,7 +7,7 @@ import { EndpointWatch, type MonitorSettings, type WatchTools } from "./endpoint
 import { createAskEngine, type EngineClient } from "./engineClient.ts";
 import type { MonitorListener } from "./monitorListener.ts";
 
-export const DEFAULT_MONITOR_SETTINGS: MonitorSettings = {
+const DEFAULT_MONITOR_SETTINGS: MonitorSettings = {
   healthEveryMs: 1000,
   scrapeEveryMs: 1000,
   modelsEveryMs: 10_000,

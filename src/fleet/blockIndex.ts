@@ -1,8 +1,8 @@
-/** Where a block lies on a replica, as bits of a mask: a block may be on several tiers at once. */
+/**
+ * Where a block lies on a replica is a mask of `1 << tier`: it may be on several at once. 0 is the GPU, 1 the host's
+ * memory, 2 disk and stores shared by several engines, as far away as anything is.
+ */
 export const ON_GPU = 1;
-export const ON_HOST = 2;
-/** Disk, and stores shared by several engines: as far away as anything is. */
-export const ON_DISK = 4;
 
 /**
  * Leading blocks held, by `replica.index`. Cumulative over tiers: `host[i]` counts the blocks that are in GPU or host

@@ -21,7 +21,7 @@ export interface ReplicaLimits {
  * For an engine that publishes nothing: vLLM's default slots and block, and the KV that an 8B model leaves on an 80 GB
  * GPU (about 60 GB at 128 KiB a token).
  */
-export const ASSUMED_LIMITS: ReplicaLimits = {
+const ASSUMED_LIMITS: ReplicaLimits = {
   maxRunningRequests: 256,
   kvCapacityTokens: 450_000,
   kvBlockTokens: 16,

@@ -1,9 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { AddressInfo } from "node:net";
-import { isLoopback } from "#src/config/loopback.ts";
 import type { ConfigError } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
-import { configWarnings } from "#src/config/warnings.ts";
 import { processClock, type Clock } from "#src/determinism/clock.ts";
 import { SeededRandom } from "#src/determinism/random.ts";
 import { processTimers } from "#src/determinism/timers.ts";
@@ -27,6 +25,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { AdminApi } from "./admin/adminApi.ts";
 import { createAdminServer } from "./admin/adminServer.ts";
 import { ClientApi } from "./clientApi.ts";
+import { ConfigConditions } from "./configConditions.ts";
 import { EngineSet } from "./engineSet.ts";
 import type { GatewayParts } from "./gatewayParts.ts";
 import { HttpServer, type ServerTls } from "./http/httpServer.ts";
@@ -105,6 +104,7 @@ class Router implements RunningRouter {
   readonly #tls: TlsMaterial;
   readonly #recording: TrafficRecording | null;
   readonly #startedWith: Config;
+  readonly #configConditions: ConfigConditions;
   #config: Config;
   #policies: Policies;
   #draining = false;
@@ -204,6 +204,7 @@ class Router implements RunningRouter {
     });
     this.#adminServer = createAdminServer({ api: adminApi, clock, deadlines, config: running, tls: tls.admin });
     this.fleet = fleet;
+    this.#configConditions = new ConfigConditions(fleet.conditions, log);
     this.scheduler = scheduler;
   }
 
@@ -213,7 +214,7 @@ class Router implements RunningRouter {
     this.url = addressUrl(this.#tls.listen, await taken("listen", this.#server.listen(listen)));
     if (admin.enabled)
       this.adminUrl = addressUrl(this.#tls.admin, await taken("admin", this.#adminServer.listen(admin)));
-    this.#warn();
+    this.#configConditions.taken(this.#config, this.#clock.nowMs());
     this.#log.event("info", "router started", { url: this.url, adminUrl: this.adminUrl, policy: policy.name });
     // Not awaited: a slow name server must not keep the engines that are known from being used.
     this.#engines.start().catch((caught: unknown) => {
@@ -237,25 +238,12 @@ class Router implements RunningRouter {
     this.#recording?.configure(config);
     this.scheduler.configure(schedulerSettings(config, policies));
     this.#api.configure(gatewaySettings(config, nowMs, this.#api.clients));
-    const { conditions } = this.fleet;
-    conditions.clear("config_refused", null);
-    if (waiting.length === 0) conditions.clear("restart_needed", null);
-    else {
-      conditions.raise(
-        "restart_needed",
-        null,
-        `Changed, but only a restart takes it over: ${waiting.join(", ")}.`,
-        nowMs,
-      );
-    }
-    this.#warn();
-    this.#log.event(waiting.length > 0 ? "warn" : "info", "configuration reloaded", { restartNeededFor: waiting });
+    this.#configConditions.reloaded(config, waiting, nowMs);
     await this.#engines.reload(config);
   }
 
   configRefused(error: ConfigError): void {
-    this.#log.event("error", "new configuration refused, the old one stays", { problems: error.problems });
-    this.fleet.conditions.raise("config_refused", null, error.message, this.#clock.nowMs());
+    this.#configConditions.refused(error, this.#clock.nowMs());
   }
 
   async drain(): Promise<void> {
@@ -290,21 +278,6 @@ class Router implements RunningRouter {
 
   #pause(forMs: number): Promise<void> {
     return new Promise((resolve) => void processTimers.after(forMs, resolve));
-  }
-
-  /** Of what the configuration allows and most likely does not mean. */
-  #warn(): void {
-    for (const warning of configWarnings(this.#config)) this.#log.event("warn", warning);
-    const { keys, listen } = this.#config;
-    const { conditions } = this.fleet;
-    if (keys.length > 0 || isLoopback(listen.host)) {
-      conditions.clear("gateway_open", null);
-      return;
-    }
-    const message = "No client keys are configured: everybody who can reach the gateway may use it.";
-    if (conditions.raise("gateway_open", null, message, this.#clock.nowMs())) {
-      this.#log.event("warn", message, { listen: listen.host });
-    }
   }
 }
 

@@ -86,7 +86,7 @@ const CONTROL_PATH = new RegExp(
 );
 
 /** Path of a request target, without its query. */
-export function pathOf(target: string): string {
+function pathOf(target: string): string {
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);
 }

@@ -3,7 +3,7 @@ import { kernel, kernelMemory as memory, STRING_WINDOW_AT } from "./kernel.ts";
 /** Bytes that a chain keeps before it hashes them. Two of them, and their hashes, fit a core's second-level cache. */
 const WINDOW_BYTES = 64 * 1024;
 /** Smallest chunk: with it a window gives as many hashes as `HASH_BYTES` holds. */
-export const MIN_CHUNK_BYTES = 128;
+const MIN_CHUNK_BYTES = 128;
 const SEED_BYTES = 8;
 const HASH_BYTES = (WINDOW_BYTES / MIN_CHUNK_BYTES) * 8;
 const REGION_BYTES = SEED_BYTES + HASH_BYTES + WINDOW_BYTES;

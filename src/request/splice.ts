@@ -43,10 +43,3 @@ export function spliceBody(body: Buffer, edits: readonly Edit[]): Buffer[] {
   if (at < body.length) pieces.push(body.subarray(at));
   return pieces.length <= MAX_PIECES ? pieces : [Buffer.concat(pieces)];
 }
-
-/** For `content-length`. */
-export function byteLengthOf(pieces: readonly Buffer[]): number {
-  let bytes = 0;
-  for (const piece of pieces) bytes += piece.length;
-  return bytes;
-}

@@ -8,7 +8,7 @@ export interface Sample {
 }
 
 /** A family that meets more label sets than this folds the rest into one series labelled `other`. */
-export const MAX_SERIES = 10_000;
+const MAX_SERIES = 10_000;
 
 const OVERFLOW = "other";
 

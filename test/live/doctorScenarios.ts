@@ -12,7 +12,7 @@ import { parseEndpoint } from "#src/discovery/parseEndpoint.ts";
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { FindingId } from "#src/doctor/findings/catalogue.ts";
 import { modelTokenizers } from "#src/doctor/modelTokenizers.ts";
-import { NO_TOKENIZERS, type OwnTokenizer, type Tokenizers } from "#src/doctor/tokenizers.ts";
+import type { OwnTokenizer, Tokenizers } from "#src/doctor/tokenizers.ts";
 import type { EmulatedEngine } from "#src/emulator/emulatedEngine.ts";
 import type { EmulatedEngineOptions } from "#src/emulator/engineOptions.ts";
 import { renderChat } from "#src/emulator/tokens/chatTemplate.ts";
@@ -21,6 +21,8 @@ import { writeSmallTokenizer } from "../unit/emulator/smallTokenizer.ts";
 import { recordedEngine } from "../unit/engines/recordedEngine.ts";
 import { emulate } from "./emulatorHelp.ts";
 import { recordedAnswers, serve } from "./recordedServer.ts";
+
+const NO_TOKENIZERS: Tokenizers = { of: () => Promise.resolve(null) };
 
 /** A fleet with something wrong. */
 export interface Scenario {

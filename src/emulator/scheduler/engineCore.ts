@@ -3,7 +3,7 @@ import type { StepTimes } from "#src/hardware/stepTimes.ts";
 import { AdapterSlots } from "./adapterSlots.ts";
 import { countQuery, noCounts } from "./engineCounters.ts";
 import { KvMemory, type KvMemoryOptions } from "./kvMemory.ts";
-import { Sequence, type SequenceSpec } from "./sequence.ts";
+import { decodes, missingTokens, Sequence, type SequenceSpec } from "./sequence.ts";
 import { keptOf, type Speculation } from "./speculation.ts";
 import { StepCost } from "./stepCost.ts";
 import { WaitingQueue } from "./waitingQueue.ts";
@@ -300,13 +300,4 @@ export class EngineCore<Owner> {
 function tooLarge({ promptTokens, outputTokens }: SequenceSpec<unknown>): RouterError {
   const message = `A prompt of ${promptTokens} and an answer of ${outputTokens} tokens exceed the engine's KV memory.`;
   return new RouterError("invalid_request", message, { fault: "client", httpStatus: 400, retryable: false });
-}
-
-/** Tokens whose KV a sequence lacks before its next token can be sampled: 1 while it decodes. */
-function missingTokens<Owner>(sequence: Sequence<Owner>): number {
-  return sequence.promptTokens + sequence.generatedTokens - sequence.computedTokens;
-}
-
-function decodes<Owner>(sequence: Sequence<Owner>): boolean {
-  return sequence.generatedTokens > 0 && missingTokens(sequence) === 1;
 }

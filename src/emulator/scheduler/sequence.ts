@@ -88,3 +88,12 @@ export class Sequence<Owner> {
     this.blocks[this.blockCount++] = block;
   }
 }
+
+/** Tokens whose KV a sequence lacks before its next token can be sampled: 1 while it decodes. */
+export function missingTokens<Owner>(sequence: Sequence<Owner>): number {
+  return sequence.promptTokens + sequence.generatedTokens - sequence.computedTokens;
+}
+
+export function decodes<Owner>(sequence: Sequence<Owner>): boolean {
+  return sequence.generatedTokens > 0 && missingTokens(sequence) === 1;
+}

@@ -19,7 +19,7 @@ export interface KvMonitorSettings extends StreamSettings {
   readonly maxQueuedBytes: number;
 }
 
-export const DEFAULT_KV_MONITOR_SETTINGS: KvMonitorSettings = {
+const DEFAULT_KV_MONITOR_SETTINGS: KvMonitorSettings = {
   ...DEFAULT_STREAM_SETTINGS,
   maxQueuedBytes: 256 * 1024 * 1024,
 };

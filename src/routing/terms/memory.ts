@@ -3,7 +3,7 @@ import type { PricedLatency } from "../pricedReplica.ts";
 import type { Outlook } from "./outlook.ts";
 
 /** Cached tokens, used by nobody now, that this request's KV pushes out. A cache of unknown content is taken as full. */
-export function evictedTokens(outlook: Outlook, readyTokens: number): number {
+function evictedTokens(outlook: Outlook, readyTokens: number): number {
   const { capacityTokens, inUseTokens, heldTokens, promptTokens, sequences, outputTokens } = outlook;
   const held = Number.isNaN(heldTokens) ? capacityTokens : heldTokens;
   const occupied = Math.min(capacityTokens, Math.max(inUseTokens, held));
@@ -15,7 +15,7 @@ export function evictedTokens(outlook: Outlook, readyTokens: number): number {
  * Chance that an evicted token would have been used. A cached token is used h/(1−h) times on average, where h is the
  * share of prompt tokens found cached; the blocks that leave first are the ones least likely to come up again.
  */
-export function reuseChance(outlook: Outlook, settings: PriceSettings): number {
+function reuseChance(outlook: Outlook, settings: PriceSettings): number {
   const share = Number.isNaN(outlook.hitShare) ? settings.assumedHitShare : outlook.hitShare;
   return settings.coldEndShare * Math.min(1, share / Math.max(1e-9, 1 - share));
 }
@@ -30,7 +30,7 @@ export function evictionMs(outlook: Outlook, readyTokens: number, settings: Pric
  * Most KV tokens that what is there will use beyond what it uses now. With remaining lengths spread evenly up to twice
  * their mean m, after t steps (1 − t/2m) of the n are left, each grown by t to C + t; that peaks at t = m − C/2.
  */
-export function peakGrowthTokens(outlook: Outlook): number {
+function peakGrowthTokens(outlook: Outlook): number {
   const { there, contextTokens, remainingTokensEach: mean } = outlook;
   if (there <= 0) return 0;
   const context = contextTokens / there;

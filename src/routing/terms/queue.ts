@@ -5,7 +5,7 @@ import type { Outlook } from "./outlook.ts";
  * Sequences that must end before this request gets its batch slots and the KV memory of its prompt. Each that ends is
  * taken to free an average share of the memory in use.
  */
-export function departuresNeeded(outlook: Outlook): number {
+function departuresNeeded(outlook: Outlook): number {
   const { there, sequences, slots, inUseTokens, promptTokens, capacityTokens } = outlook;
   if (there <= 0) return 0;
   const forSlots = there + sequences - slots;
@@ -18,7 +18,7 @@ export function departuresNeeded(outlook: Outlook): number {
  * Decode steps until `departures` sequences have ended. Remaining lengths are taken as spread evenly between 0 and
  * twice their mean, so the k-th of n ends after 2·mean·k/(n+1) steps; the first one is known from the ledger.
  */
-export function stepsUntil(departures: number, outlook: Outlook): number {
+function stepsUntil(departures: number, outlook: Outlook): number {
   if (departures <= 0) return 0;
   const running = Math.min(outlook.there, outlook.slots);
   const expected = (2 * outlook.remainingTokensEach * departures) / (running + 1);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { byteLengthOf, editsFor, spliceBody } from "#src/request/splice.ts";
+import { editsFor, spliceBody } from "#src/request/splice.ts";
 import { bytesOf, CHAT, read, rewritten, throwsCode } from "./requestBodies.ts";
 
 describe("spliceBody", () => {
@@ -19,7 +19,6 @@ describe("spliceBody", () => {
       { start: 8, end: 10, replacement: "" },
     ]);
     assert.equal(Buffer.concat(pieces).toString(), "ä123-4567");
-    assert.equal(byteLengthOf(pieces), Buffer.byteLength("ä123-4567"));
     const kept = pieces.filter((piece) => piece.buffer === body.buffer);
     assert.deepEqual(kept.map(String), ["123", "4567"]);
   });

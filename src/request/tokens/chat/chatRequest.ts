@@ -33,7 +33,7 @@ export function refuseClientTemplate(body: Dict): void {
 }
 
 /** A message as vLLM's validation leaves it. */
-export function chatMessage(message: Dict): Dict {
+function chatMessage(message: Dict): Dict {
   const result = new Map(message);
   const older = result.get("reasoning_content") ?? null;
   result.delete("reasoning_content");
