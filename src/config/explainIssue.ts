@@ -10,25 +10,30 @@ export interface Problem {
   readonly text: string;
 }
 
-/** What is wrong, with key path, value and what is allowed: `limits.connectMs: 0 is not allowed: 1..600000`. */
+/** What is wrong, with key path, value and what is allowed: `limits.connectMs: 0 is not allowed; allowed: 1..600000`. */
 export function explainIssue(issue: Issue): readonly Problem[] {
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(issue.path, key));
   const inner = issue.code === "invalid_union" ? meantVariant(issue) : null;
   if (inner !== null) return inner.flatMap(explainIssue);
   const allowed = allowedText(nodesAt(issue.path));
   if (issue.input !== undefined) return [notAllowed(issue.path, issue.input, allowed)];
-  return [{ path: issue.path, text: `${pathText(issue.path)}: missing: ${allowed}` }];
+  return [{ path: issue.path, text: `${pathText(issue.path)}: is missing; allowed: ${allowed}` }];
 }
 
 export function notAllowed(path: readonly PropertyKey[], input: unknown, allowed: string): Problem {
-  return { path, text: `${pathText(path)}: ${quote(input, nodesAt(path))} is not allowed: ${allowed}` };
+  return { path, text: `${pathText(path)}: ${quote(input, nodesAt(path))} is not allowed; allowed: ${allowed}` };
 }
 
 function unknownKey(path: readonly PropertyKey[], key: string): Problem {
   const known = nodesAt(path).flatMap((node) => Object.keys(node.properties ?? {}));
-  const meant = nearest(key, known);
-  const hint = meant === null ? `known: ${known.sort().join(", ")}` : `did you mean ${meant}?`;
-  return { path: [...path, key], text: `${pathText([...path, key])}: unknown key; ${hint}` };
+  return { path: [...path, key], text: `${pathText([...path, key])}: ${unknownName("key", key, known)}` };
+}
+
+/** `unknown key; did you mean policy?`, or all that are known where none is near. */
+export function unknownName(what: "key" | "option", name: string, known: readonly string[]): string {
+  const meant = nearest(name, known);
+  if (meant !== null) return `unknown ${what}; did you mean ${meant}?`;
+  return `unknown ${what}; known: ${known.toSorted().join(", ") || "none"}`;
 }
 
 /** The issues of the only variant that has the value's form, with their full paths. */

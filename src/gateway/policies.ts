@@ -1,5 +1,6 @@
 import { ConfigError, problemAt } from "#src/config/configError.ts";
-import { createPolicy } from "#src/routing/createPolicy.ts";
+import { unknownName } from "#src/config/explainIssue.ts";
+import { createPolicy, policyOptions } from "#src/routing/createPolicy.ts";
 import { PolicyOptionError } from "#src/routing/options.ts";
 import type { Policy } from "#src/routing/policy.ts";
 import type { DecisionConfig } from "./decisionConfig.ts";
@@ -50,7 +51,10 @@ function check(config: DecisionConfig, key: readonly string[], { name, options }
   } catch (caught) {
     if (!(caught instanceof PolicyOptionError)) throw caught;
     const option = caught.key.slice(caught.key.indexOf(".") + 1);
-    const what = `${JSON.stringify(caught.value)} is not allowed: ${caught.allowed}`;
+    const known = Object.keys(policyOptions(name));
+    const what = known.includes(option)
+      ? `${JSON.stringify(caught.value)} is not allowed; allowed: ${caught.allowed}`
+      : unknownName("option", option, known);
     throw new ConfigError([problemAt(config, [...key, "options", option], what)], caught);
   }
 }

@@ -272,7 +272,7 @@ class Router implements RunningRouter {
     this.#upstreams.close();
     this.metrics.close();
     await this.#recording?.close();
-    this.#log.event("info", "router stopped");
+    if (this.url !== "") this.#log.event("info", "router stopped");
     await this.#log.close();
   }
 

@@ -153,10 +153,15 @@ describe("kvasir serve", () => {
     await writeFile(bad, "limits:\n  connectMs: 0\n");
     for (const [args, expected] of [
       [["serve"], /There is nothing to route to: give --engine <url>/],
-      [["serve", "-c", bad], /bad\.yaml:2: limits\.connectMs: 0 is not allowed: 1\.\.600000/],
+      [["serve", "-c", bad], /bad\.yaml:2: limits\.connectMs: 0 is not allowed; allowed: 1\.\.600000/],
       [["serve", "-c", bad, "--engine", "http://a"], /--engine cannot be given beside it/],
-      [["serve", "--engine", "not-a-url"], /engines\.0: "not-a-url" is not allowed: an http or https origin/],
-      [["serve", "--engine", "http://a", "--policy", "best"], /policy: "best" is not allowed: kvasir, round-robin/],
+      [["serve", "--engine", "not-a-url"], /engines\.0: "not-a-url" is not allowed; allowed: an http or https origin/],
+      [
+        ["serve", "--engine", "http://a", "--policy", "best"],
+        /policy: "best" is not allowed; allowed: kvasir, round-robin/,
+      ],
+      [["serve", "--engine", "http://a", "--admin-host", "0.0.0.0"], /admin\.host: .*KVASIR_ADMIN_TOKEN/],
+      [["serve", "--engine", "http://a", "--port", "0", "--admin-port", engine.url.split(":")[2]!], /--admin-port/],
       [["serve", "--engine", "http://a", "--port", "70000"], /allowed: 0\.\.65535/],
       [["config", "check", "-c", bad], /limits\.connectMs: 0 is not allowed/],
       [["config", "check", "-c", join(folder, "none.yaml")], /none\.yaml: ENOENT/],
@@ -167,6 +172,28 @@ describe("kvasir serve", () => {
       assert.match(output.text, expected);
       assert.ok(!/\n\s+at /.test(output.text), output.text);
     }
+  });
+
+  it("takes the admin token from the environment where there is no file", async () => {
+    process.env["KVASIR_ADMIN_TOKEN"] = "admin-token-1";
+    const args = [
+      "--engine",
+      engine.url,
+      "--host",
+      "127.0.0.1",
+      "--port",
+      "0",
+      "--admin-host",
+      "0.0.0.0",
+      "--admin-port",
+      "0",
+    ];
+    const { child, adminUrl, exit } = await serving(...args).finally(() => delete process.env["KVASIR_ADMIN_TOKEN"]);
+    const status = `${adminUrl.replace("0.0.0.0", "127.0.0.1")}/status`;
+    assert.equal((await fetch(status)).status, 401);
+    assert.equal((await fetch(status, { headers: { authorization: "Bearer admin-token-1" } })).status, 200);
+    child.kill("SIGTERM");
+    assert.equal(await exit, 0);
   });
 
   it("makes keys that fit", async () => {

@@ -87,7 +87,7 @@ export class AdminApi {
     const asked = query.get("limit") ?? "50";
     const limit = Number(asked);
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_DECISIONS) {
-      throw badRequest(`limit: ${JSON.stringify(asked)} is not allowed: 1..${MAX_DECISIONS}`, "limit");
+      throw badRequest(`limit: ${JSON.stringify(asked)} is not allowed; allowed: 1..${MAX_DECISIONS}`, "limit");
     }
     return json({ decisions: this.#parts.decisions.recent(limit).map((one) => this.#explained(one)) });
   }

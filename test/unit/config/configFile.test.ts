@@ -52,7 +52,7 @@ describe("a configuration file", () => {
     assert.equal(await next(), "connect within 7");
     await writeFile(path, "limits: {connectMs: no}");
     await file.reload();
-    assert.match(await next(), /told\.yaml:1: limits\.connectMs: "no" is not allowed: 1\.\.600000/);
+    assert.match(await next(), /told\.yaml:1: limits\.connectMs: "no" is not allowed; allowed: 1\.\.600000/);
     file.close();
   });
 

@@ -58,10 +58,15 @@ describe("a configuration", () => {
 describe("a bad configuration", () => {
   it("is refused with line, key, value and allowed range", () => {
     assert.deepEqual(problems("log: {level: info}\nlimits:\n  connectMs: 0\n"), [
-      "kvasir.yaml:3: limits.connectMs: 0 is not allowed: 1..600000",
+      "kvasir.yaml:3: limits.connectMs: 0 is not allowed; allowed: 1..600000",
     ]);
-    assert.deepEqual(problems("limits: {retries: '2'}"), ['kvasir.yaml:1: limits.retries: "2" is not allowed: 0..16']);
-    assert.match(problems("policy: fastest")[0] ?? "", /policy: "fastest" is not allowed: kvasir, round-robin, /);
+    assert.deepEqual(problems("limits: {retries: '2'}"), [
+      'kvasir.yaml:1: limits.retries: "2" is not allowed; allowed: 0..16',
+    ]);
+    assert.match(
+      problems("policy: fastest")[0] ?? "",
+      /policy: "fastest" is not allowed; allowed: kvasir, round-robin, /,
+    );
     assert.match(problems("engines: [{url: 'http://a', role: chef}]")[0] ?? "", /engines\.0\.role: "chef" .*prefill/);
   });
 
@@ -156,7 +161,7 @@ describe("a secret", () => {
 
   it("is not quoted when it is refused", () => {
     const [line = ""] = problems("admin: {token: abcdefg}");
-    assert.match(line, /admin\.token: this value is not allowed: a string of 8/);
+    assert.match(line, /admin\.token: this value is not allowed; allowed: a string of 8/);
     assert.ok(!line.includes("abcdefg"));
   });
 

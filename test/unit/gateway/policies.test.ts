@@ -43,7 +43,7 @@ describe("policies by configuration", () => {
       assert.ok(error instanceof ConfigError);
       assert.match(
         error.message,
-        new RegExp(`^models\\.m\\.policy\\.options\\.${option}: -1000000000000 is not allowed: `),
+        new RegExp(`^models\\.m\\.policy\\.options\\.${option}: -1000000000000 is not allowed; allowed: `),
       );
       return true;
     });
@@ -52,7 +52,10 @@ describe("policies by configuration", () => {
       () => new Policies(parseConfig(text, {}, "kvasir.yaml")),
       /^ConfigError: kvasir\.yaml:6: models\.m\.policy/,
     );
-    assert.throws(bad({ nope: 1 }), /models\.m\.policy\.options\.nope: 1 is not allowed: options /);
+    assert.throws(
+      bad({ nope: 1 }),
+      /models\.m\.policy\.options\.nope: unknown option; known: kvWeight, prefixWeight, queueWeight/,
+    );
   });
 });
 
