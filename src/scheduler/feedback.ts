@@ -11,6 +11,9 @@ const STEPS_MET = 1.5;
 /** An answer in one piece tells the step time only if it has enough steps. */
 const MIN_STEPS_IN_ONE_PIECE = 16;
 
+type TokenCounts = Pick<Usage, "promptTokens" | "cachedTokens">;
+const UNREPORTED: TokenCounts = { promptTokens: null, cachedTokens: null };
+
 /** Carries what became of placements into the fleet: load, times, lengths, cache, health. Chooses nothing. */
 export class Feedback {
   readonly #fleet: Fleet;
@@ -45,7 +48,9 @@ export class Feedback {
     placement.firstTokenMs = nowMs;
     this.#dropPresumed(placement);
     if (placement.reservation.live) {
-      this.#observePrefill(placement, nowMs - placement.boundMs);
+      // Known by its text only, its tokens are a guess that the usage will correct.
+      if (!placement.request.identity.approximate)
+        this.#observePrefill(placement, nowMs - placement.boundMs, UNREPORTED);
       // Only what was really seen proves life: a presumed first token must not keep a silent engine in use.
       placement.replica.health.tokenSeen(nowMs);
     }
@@ -79,6 +84,8 @@ export class Feedback {
       this.#judge(placement, outcome, nowMs);
       if (answered) {
         if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
+        else if (placement.request.identity.approximate)
+          this.#observePrefill(placement, placement.firstTokenMs - placement.boundMs, outcome.usage);
         this.#fleet.index.confirm(prefix, nowMs);
         this.#compareCache(placement, outcome.usage);
       }
@@ -109,14 +116,19 @@ export class Feedback {
     }
   }
 
-  #observePrefill({ replica, reservation, loadAtBinding, restoredTokens }: Placement, elapsedMs: number): void {
+  #observePrefill(placement: Placement, elapsedMs: number, usage: TokenCounts): void {
+    const { replica, reservation, loadAtBinding, restoredTokens } = placement;
+    // What is reported of several sequences may be counted for each of them.
+    const counted = reservation.sequences === 1 ? usage : UNREPORTED;
+    const cachedTokens = counted.cachedTokens ?? reservation.cachedTokens;
+    const newTokens = (counted.promptTokens ?? reservation.promptTokens) - cachedTokens;
     // Bringing blocks up takes time too, and how much of it is not known.
-    if (reservation.newTokens === 0 || restoredTokens > 0) return;
+    if (newTokens <= 0 || restoredTokens > 0) return;
     const decoding = loadAtBinding.decodingSequences;
     const stepsMs = decoding < 0.5 ? 0 : STEPS_MET * replica.latency.stepMs(decoding, loadAtBinding.decodeKvTokens);
     const queueShareMs = loadAtBinding.queueMs + stepsMs;
     if (loadAtBinding.queueMs > MAX_QUEUE_SHARE * elapsedMs) return;
-    replica.latency.observePrefill(reservation.newTokens, reservation.cachedTokens, elapsedMs, queueShareMs);
+    replica.latency.observePrefill(newTokens, cachedTokens, elapsedMs, queueShareMs);
   }
 
   /** An answer in one piece: its whole time is prefill and decode together. */
@@ -124,7 +136,7 @@ export class Feedback {
     const { replica, reservation, request, loadAtBinding } = placement;
     const elapsedMs = nowMs - placement.boundMs;
     if (!request.generates || usage.outputTokens === 1) {
-      this.#observePrefill(placement, elapsedMs);
+      this.#observePrefill(placement, elapsedMs, usage);
       return;
     }
     const alone = placement.promptsBefore === this.#steps.prompts(replica);

@@ -104,8 +104,8 @@ describe("IdentityWorkers", () => {
         return true;
       },
     );
-    const nameless = Buffer.from(`{"x":"${"y".repeat(MIB)}"}`);
-    assert.equal((await rejectsWith(workers.read("POST", CHAT, TYPE, nameless), "missing_model")).param, "model");
+    const misnamed = Buffer.from(`{"model":7,"x":"${"y".repeat(MIB)}"}`);
+    assert.equal((await rejectsWith(workers.read("POST", CHAT, TYPE, misnamed), "missing_model")).param, "model");
     assert.throws(() => workers.read("POST", CHAT, TYPE, broken, { maxBodyBytes: MIB }), { code: "body_too_large" });
     // The thread survived all of it.
     const body = chatOf(MIB);

@@ -41,6 +41,22 @@ describe("times", () => {
     assert.ok(Math.abs(again.stepMs / usual.stepMs - 1) < 0.2, `step ${usual.stepMs} → ${again.stepMs}`);
   });
 
+  test("a length guessed from text is not taken for a slow or a quick engine, where the engine tells the true one", () => {
+    const { scheduler, fleet } = made(readyFleet(1, 8));
+    const { latency } = fleet.replicas()[0]!;
+    const before = latency.prefillMs(2_000, 0);
+    for (let at = 0; at < 60; at++) {
+      const nowMs = at * 1_000;
+      // Half or twice of what it is.
+      const identity = { ...request().identity, promptTokens: at % 2 === 0 ? 1_000 : 4_000 };
+      const { placement } = submit(scheduler, nowMs, { identity });
+      scheduler.firstToken(placement!, nowMs + priorPrefillMs(2_000));
+      scheduler.finish(placement!, answered({ promptTokens: 2_000, cachedTokens: 0, outputTokens: 1 }), nowMs + 500);
+    }
+    assert.ok(latency.observations >= 60);
+    assert.ok(Math.abs(latency.prefillMs(2_000, 0) / before - 1) < 0.05, `${before} → ${latency.prefillMs(2_000, 0)}`);
+  });
+
   test("waiting behind other prompts is not taken for slowness", () => {
     const { scheduler, fleet } = made(readyFleet(1, 64));
     const { latency } = fleet.replicas()[0]!;
