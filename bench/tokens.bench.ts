@@ -50,6 +50,7 @@ for (const [name, make] of [
   const tokens = promptTokens("chat", make(), fresh, now).tokens;
   group(`${name}: ${make().length} bytes, ${tokens} tokens`, () => {
     bench("seen before", () => do_not_optimize(promptTokens("chat", make(), fresh, now)));
+    bench("its new message alone", () => do_not_optimize(promptTokens("chat", chatOf(0, 0, question()), fresh, now)));
     bench("words known, pieces not", () => do_not_optimize(promptTokens("chat", make(), forgetful, now)));
   });
 }

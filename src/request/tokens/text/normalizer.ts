@@ -19,9 +19,6 @@ export function normalizesByLine(raw: unknown): boolean {
   return type === "NFC" || (type === "Sequence" && (normalizers ?? []).every(normalizesByLine));
 }
 
-/** NFC leaves text below this alone: no composition, no combining marks. */
-const FIRST_COMBINING = /[\u0300-\uffff]/;
-
 /**
  * Characters that Unicode got after version 9, and that are reordered or composed. Hugging Face's tokenizers has older
  * tables, in which they stand for themselves and let nothing past. (Found by comparing all code points.)
@@ -40,8 +37,9 @@ const UNKNOWN_TO_ENGINES = new RegExp(
 );
 
 function composed(text: string): string {
-  if (!FIRST_COMBINING.test(text)) return text;
-  if (!UNKNOWN_TO_ENGINES.test(text)) return text.normalize("NFC");
+  const normalized = text.normalize("NFC");
+  // Any part of a text in normal form is in it too, so that there is nothing to look for: the usual and the cheap case.
+  if (normalized === text || !UNKNOWN_TO_ENGINES.test(text)) return normalized;
   return text
     .split(UNKNOWN_TO_ENGINES)
     .map((part, i) => (i % 2 === 0 ? part.normalize("NFC") : part))
