@@ -86,6 +86,15 @@ export class HandleTable {
     this.#size--;
   }
 
+  /** The engine's hash. */
+  low(slot: number): number {
+    return this.#entries[slot * this.#words]!;
+  }
+
+  high(slot: number): number {
+    return this.#entries[slot * this.#words + 1]!;
+  }
+
   block(slot: number, part: number): number {
     return this.#entries[slot * this.#words + 2 + part]!;
   }

@@ -1,5 +1,6 @@
 import { ON_GPU } from "../blockIndex.ts";
 import type { BlockTable } from "../blockTable.ts";
+import { DepartedBlocks } from "./departedBlocks.ts";
 import { GPU, HandleTable, TIERS, type TierIndex } from "./handleTable.ts";
 
 /** The index around what one replica told. */
@@ -24,6 +25,8 @@ export class ToldBlocks {
   readonly #handles: HandleTable;
   /** By own block and tier: handles beyond the first that stand for it. */
   readonly #aliases = new Map<number, number>();
+  /** Null: they are not remembered. */
+  #departed: DepartedBlocks | null = null;
   #gpuBlocks = 0;
   /** The next one of its chain probably has the id after it. */
   #lastAdded = 0;
@@ -50,7 +53,7 @@ export class ToldBlocks {
   }
 
   get bytes(): number {
-    return this.#handles.bytes;
+    return this.#handles.bytes + (this.#departed?.bytes ?? 0);
   }
 
   /** Where a handle is kept, until another one is added or goes; -1: nowhere. */
@@ -95,10 +98,24 @@ export class ToldBlocks {
     const handles = this.#handles;
     handles.removeCopy(slot, tier);
     if (handles.copies(slot, tier) > 0) return;
+    if (this.#departed !== null && !handles.hasCopies(slot)) this.#departed.note(handles, slot, this.#around.blocks);
     for (let part = 0; part < handles.blocksEach; part++) this.#unhold(handles.block(slot, part), tier);
     if (handles.hasCopies(slot)) return;
     handles.remove(slot);
     this.#around.room.precise -= handles.blocksEach;
+  }
+
+  /** From now on, for `addDeparted`. */
+  rememberDeparted(): void {
+    this.#departed ??= new DepartedBlocks(this.blocksEach);
+  }
+
+  /** A handle that is not there but was; false: that is too long ago, or it never was. */
+  addDeparted(low: number, high: number, tier: TierIndex): boolean {
+    const hashes = this.#departed?.find(low, high) ?? null;
+    if (hashes === null) return false;
+    this.add(low, high, hashes, 0, tier);
+    return true;
   }
 
   /** All copies, and the handle with them. */

@@ -37,6 +37,9 @@ export interface EventProblems {
 
 const TIER_OF: Readonly<Record<KvTier, TierIndex>> = { gpu: GPU, host: HOST, disk: DISK, remote: DISK };
 
+/** Models have a few. */
+const MAX_OTHER_GROUPS = 64;
+
 const hashes = new StoredHashes();
 
 /**
@@ -49,11 +52,15 @@ export class ToldEvents {
   readonly #counts: EventCounts;
   readonly #problems: EventProblems;
   #told: ToldBlocks | null = null;
+  /** It names blocks by their hashes only, as offloading does. */
+  #tellsByName = false;
   #roots = new ChainRoots(0);
   #ownBlockTokens = 0;
   #engineBlockTokens = 0;
   /** The cache group that is followed: the first one of full attention. */
   #group: number | null = null;
+  /** Groups that are not, as far as was told. */
+  readonly #otherGroups = new Set<number>();
 
   constructor(replicaIndex: number, around: EventSurroundings, counts: EventCounts, problems: EventProblems) {
     this.#replica = replicaIndex;
@@ -91,6 +98,7 @@ export class ToldEvents {
     this.#told?.letGo(to);
     this.#told = null;
     this.#group = null;
+    this.#otherGroups.clear();
   }
 
   /** What comes next is kept in the pool's blocks as they are then. */
@@ -109,6 +117,7 @@ export class ToldEvents {
     const { engineHashes, blockTokens } = event;
     if (!event.fullAttention || (this.#group ?? event.group) !== event.group) {
       this.#counts.skippedBlocks += engineHashes.length;
+      if (this.#otherGroups.size < MAX_OTHER_GROUPS) this.#otherGroups.add(event.group);
       return;
     }
     this.#group = event.group;
@@ -206,16 +215,25 @@ export class ToldEvents {
   /** Offloading names blocks that were stored before by their hashes. */
   #storedByName(engineHashes: BigUint64Array, tier: TierIndex, nowMs: number): void {
     const told = this.#told;
+    this.#tellsByName = true;
+    told?.rememberDeparted();
     hashes.readEngine(engineHashes);
     for (let at = 0; at < engineHashes.length; at++) {
       const slot = findHandle(told, at);
-      if (told === null || slot < 0) this.#counts.unplacedBlocks++;
-      else this.#addCopy(told, slot, tier, nowMs);
+      if (told !== null && slot >= 0) this.#addCopy(told, slot, tier, nowMs);
+      else if (!this.#storedAfterLeaving(at, tier, nowMs)) this.#counts.unplacedBlocks++;
     }
   }
 
+  /** The name of a block may come after the block's removal from elsewhere. False: it is not known. */
+  #storedAfterLeaving(at: number, tier: TierIndex, nowMs: number): boolean {
+    if (this.#told === null) return false;
+    if (!this.#around.hasRoom(this.#told.blocksEach, nowMs)) this.#problems.drop("index_full", nowMs);
+    return this.#told?.addDeparted(hashes.engineHalves[2 * at]!, hashes.engineHalves[2 * at + 1]!, tier) ?? false;
+  }
+
   #removed({ engineHashes, tier, group }: KvRemoved, nowMs: number): void {
-    if (this.#group !== null && this.#group !== group) return;
+    if (this.#isOther(group)) return;
     const told = this.#told;
     this.#counts.removedBlocks += engineHashes.length;
     hashes.readEngine(engineHashes);
@@ -228,7 +246,7 @@ export class ToldEvents {
   }
 
   #moved({ engineHashes, from, to, group }: KvMoved, nowMs: number): void {
-    if (this.#group !== null && this.#group !== group) return;
+    if (this.#isOther(group)) return;
     const told = this.#told;
     hashes.readEngine(engineHashes);
     for (let at = 0; at < engineHashes.length; at++) {
@@ -241,6 +259,11 @@ export class ToldEvents {
         told.removeCopy(slot, tier);
       }
     }
+  }
+
+  /** Other groups may lose blocks before the one that is followed has any. */
+  #isOther(group: number): boolean {
+    return this.#group === null ? this.#otherGroups.has(group) : this.#group !== group;
   }
 
   /** On slower tiers blocks may have been named only by hashes that are not known, which leaves no mark. */
@@ -259,6 +282,7 @@ export class ToldEvents {
     if (own !== this.#ownBlockTokens) this.#roots = new ChainRoots(own);
     this.#ownBlockTokens = own;
     this.#told = new ToldBlocks(this.#replica, engineBlockTokens / own, this.#around);
+    if (this.#tellsByName) this.#told.rememberDeparted();
     return this.#told;
   }
 }

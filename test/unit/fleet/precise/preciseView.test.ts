@@ -38,6 +38,30 @@ describe("a view of what an engine's events tell", () => {
     assert.equal(view.state.state, "live");
   });
 
+  it("places a block that is named only after it has left GPU memory, unless that is long ago", () => {
+    const { tell, held, view } = followed();
+    tell(stored([7, 8]), named([8], "host"));
+    tell(removed([7, 8]), named([7], "host"));
+    assert.deepEqual(held(prompt(8)), [0, 2, 2]);
+    tell(removed([7, 8], "host"));
+    const many = Array.from({ length: 5000 }, (_, at) => 100 + at);
+    tell(stored(many), removed(many));
+    tell(named([7, 100], "host"));
+    assert.deepEqual([held(prompt(8)), view.holders, view.counts.unplacedBlocks], [[0, 0, 0], 0, 2]);
+    tell(named(many.slice(-2000), "host"));
+    assert.deepEqual([view.holders, view.counts.unplacedBlocks, view.state.state], [2000, 2, "live"]);
+  });
+
+  it("does not mistake other groups' removals for its own before it has any block", () => {
+    const { tell, view, held } = followed();
+    tell(stored([3], { group: 1, fullAttention: false }), removed([3], "gpu", 1));
+    assert.equal(view.state.state, "live");
+    tell(stored([3, 4], { group: 2 }), removed([3], "gpu", 1));
+    assert.deepEqual([view.state.state, held(prompt(8))], ["live", [2, 2, 2]]);
+    tell(removed([9], "gpu", 2));
+    assert.equal(view.state.state, "unsure");
+  });
+
   it("lets nothing match under another adapter, salt or image", () => {
     const { tell, held } = followed();
     tell(stored([1, 2]));
