@@ -1,16 +1,17 @@
-import type { Summary } from "./summary.ts";
+import type { Service, Summary } from "./summary.ts";
 
 /** One number of a summary, as tables show it. */
-export interface Figure {
+export interface Figure<Of = Summary> {
   readonly key: string;
   readonly title: string;
   readonly unit: "ms" | "%" | "ratio" | "count" | "/s";
-  readonly of: (summary: Summary) => number;
+  readonly of: (of: Of) => number;
   /** Null: neither is better. */
   readonly best: "lowest" | "highest" | null;
 }
 
-export const FIGURES: readonly Figure[] = [
+/** Those that a class of requests has too. */
+export const SERVICE_FIGURES: readonly Figure<Service>[] = [
   { key: "ttftMean", title: "TTFT mean", unit: "ms", of: (s) => s.ttftMs.mean, best: "lowest" },
   { key: "ttftP50", title: "p50", unit: "ms", of: (s) => s.ttftMs.p50, best: "lowest" },
   { key: "ttftP90", title: "p90", unit: "ms", of: (s) => s.ttftMs.p90, best: "lowest" },
@@ -21,6 +22,12 @@ export const FIGURES: readonly Figure[] = [
   { key: "e2eP99", title: "p99", unit: "ms", of: (s) => s.e2eMs.p99, best: "lowest" },
   { key: "queueMean", title: "queue mean", unit: "ms", of: (s) => s.queueMs.mean, best: "lowest" },
   { key: "goodShare", title: "good", unit: "%", of: (s) => s.goodShare, best: "highest" },
+  { key: "tokenRate", title: "tokens/s", unit: "count", of: (s) => s.outputTokensPerSecond, best: "highest" },
+  { key: "missed", title: "missed", unit: "count", of: (s) => s.refused + s.failed, best: "lowest" },
+];
+
+export const FIGURES: readonly Figure[] = [
+  ...SERVICE_FIGURES,
   { key: "cachedShare", title: "cached", unit: "%", of: (s) => s.cachedShare, best: "highest" },
   {
     key: "cachedOfPooled",
@@ -36,7 +43,6 @@ export const FIGURES: readonly Figure[] = [
   { key: "longSlowdown", title: "of long", unit: "ratio", of: (s) => s.longPrompts.slowdown, best: "lowest" },
   { key: "longestWait", title: "longest wait", unit: "ms", of: (s) => s.longestWaitMs, best: "lowest" },
   { key: "preemptions", title: "preempted", unit: "count", of: (s) => s.preemptions, best: null },
-  { key: "missed", title: "missed", unit: "count", of: (s) => s.refused + s.failed, best: "lowest" },
 ];
 
 /** A figure as people read it: times in the unit that suits their size. */
@@ -55,7 +61,7 @@ export function shown(value: number, unit: Figure["unit"]): string {
     case "/s":
       return value.toFixed(2);
     case "count":
-      return Number.isInteger(value) ? String(value) : value.toFixed(1);
+      return Number.isInteger(value) ? String(value) : value.toFixed(value >= 100 ? 0 : 1);
   }
   return String(value);
 }

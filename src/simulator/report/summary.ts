@@ -22,11 +22,11 @@ export interface Service {
   /** Requests answered within their class's targets of TTFT and TPOT, as a share of all, and per second. */
   readonly goodShare: number;
   readonly goodPerSecond: number;
+  readonly outputTokensPerSecond: number;
 }
 
 export interface Summary extends Service {
   readonly seconds: number;
-  readonly outputTokensPerSecond: number;
   /** Prompt tokens found cached, of all answered. */
   readonly cachedShare: number;
   /** What the router counted on, likewise. */
@@ -66,7 +66,6 @@ export function summarise({ world }: Run, pooledShare: number | null): Summary {
   return {
     ...service(records, classes, seconds),
     seconds,
-    outputTokensPerSecond: tokens((record) => record.outputTokens) / seconds,
     cachedShare: tokens((record) => record.cachedTokens) / promptTokens,
     predictedCachedShare: tokens((record) => record.predictedCachedTokens) / promptTokens,
     pooledShare,
@@ -120,6 +119,8 @@ function service(records: readonly RequestRecord[], classes: ClassTable, seconds
     queueMs: distribution(records.map(queueMs)),
     goodShare: good / records.length,
     goodPerSecond: good / seconds,
+    outputTokensPerSecond:
+      records.reduce((sum, record) => sum + (isAnswered(record) ? record.outputTokens : 0), 0) / seconds,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Cell } from "../comparison.ts";
 import { estimate } from "./confidence.ts";
-import { FIGURES, shown } from "./figures.ts";
+import { FIGURES, SERVICE_FIGURES, shown } from "./figures.ts";
 import type { Figure } from "./figures.ts";
 
 /** In the terminal there is room for the most telling ones. */
@@ -21,10 +21,40 @@ const KEYS = [
 ];
 const COLUMNS = FIGURES.filter(({ key }) => KEYS.includes(key));
 
-/** The comparison as text: one table per rate, one line per router. */
+/** The comparison as text: one table per rate, one line per router; where there are several classes, a table of them. */
 export function tableText(cells: readonly Cell[]): string {
   const byRate = Map.groupBy(cells, ({ rate }) => rate);
-  return [...byRate].map(([rate, ofRate]) => `rate ${rate}\n${aligned(rowsOf(ofRate))}`).join("\n\n");
+  return [...byRate]
+    .flatMap(([rate, ofRate]) => {
+      const tables = [`rate ${rate}\n${aligned(rowsOf(ofRate))}`];
+      const classes = classNames(ofRate);
+      if (classes.length > 1) tables.push(`rate ${rate}, by class\n${aligned(classRows(ofRate, classes))}`);
+      return tables;
+    })
+    .join("\n\n");
+}
+
+function classNames(cells: readonly Cell[]): readonly string[] {
+  return [
+    ...new Set(cells.flatMap(({ summaries }) => summaries.flatMap(({ classes }) => Object.keys(classes)))),
+  ].sort();
+}
+
+function classRows(cells: readonly Cell[], names: readonly string[]): string[][] {
+  return [
+    ["", ...SERVICE_FIGURES.map(({ title }) => title)],
+    ...cells.flatMap(({ router, summaries }) =>
+      names.map((name) => [
+        `${router.label} ${name}`,
+        ...SERVICE_FIGURES.map((figure) =>
+          estimated(
+            figure,
+            summaries.flatMap(({ classes }) => (classes[name] === undefined ? [] : figure.of(classes[name]))),
+          ),
+        ),
+      ]),
+    ),
+  ];
 }
 
 function rowsOf(cells: readonly Cell[]): string[][] {
@@ -38,7 +68,7 @@ function rowsOf(cells: readonly Cell[]): string[][] {
 }
 
 /** A mean, with what it may be off by where several seeds tell. */
-export function estimated({ unit }: Figure, values: readonly number[]): string {
+export function estimated({ unit }: Pick<Figure, "unit">, values: readonly number[]): string {
   const { mean, plusMinus } = estimate(values);
   const text = shown(mean, unit);
   // Counts and shares of one's own vary little, and a table full of them could not be read.

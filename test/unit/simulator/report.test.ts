@@ -152,6 +152,31 @@ describe("a comparison", () => {
     assert.equal(new Set(lines.slice(1, 4).map(({ length }) => length)).size, 1);
   });
 
+  it("is shown by class where there are several", () => {
+    const classes = [
+      { name: "batch", weight: 1 },
+      { name: "standard", weight: 3 },
+    ];
+    const mixed = compare({
+      ...plan,
+      rates: [1],
+      workload: (rate, seed) =>
+        conversations(SHAPES.chat, { perSecond: 4 * rate, requests: 60, senders: { ...NOBODY, classes }, seed }),
+    });
+    const lines = tableText(mixed).split("\n");
+    assert.equal(lines[5], "rate 1, by class");
+    assert.deepEqual(
+      lines.slice(7).map((line) => line.split(/ {2,}/u)[0]),
+      ["kvasir batch", "kvasir standard", "round-robin batch", "round-robin standard"],
+    );
+    const { classes: services, outputTokensPerSecond, requests } = mixed[0]!.summaries[0]!;
+    const { batch, standard } = services;
+    assert.equal(batch!.requests + standard!.requests, requests);
+    const sum = batch!.outputTokensPerSecond + standard!.outputTokensPerSecond;
+    assert.ok(Math.abs(sum - outputTokensPerSecond) < 1e-6);
+    assert.ok(batch!.outputTokensPerSecond > 0 && standard!.outputTokensPerSecond > batch!.outputTokensPerSecond);
+  });
+
   it("is shown as a page that needs nothing else", () => {
     const page = htmlReport("kvasir simulate --policy <&>", cells);
     assert.ok(page.includes("&lt;&amp;&gt;"));
