@@ -32,12 +32,40 @@ const kvEvents = z
   .optional()
   .describe("Where an engine publishes its KV events. Absent: the engine is asked. Null: events are not used.");
 
+const handoff = z
+  .strictObject({
+    protocol: z
+      .enum(["nixl", "nixl-push", "mooncake", "shared-storage", "bootstrap", "disaggregated-params"])
+      .optional()
+      .describe(
+        "How KV gets from prefill to decode. Absent: `nixl` for vLLM, `bootstrap` for SGLang, `disaggregated-params` for TensorRT-LLM.",
+      ),
+    leaseMs: integer(100, MAX_MS)
+      .optional()
+      .describe("How long a prefill engine keeps KV that nobody fetches. Absent: as the protocol has it."),
+    bootstrapHost: label.optional().describe("Where it is met for a hand-off. Absent: the host of its URL."),
+    bootstrapPort: integer(1, 65_535).optional().describe("Absent: the engine's default."),
+    engineId: label
+      .optional()
+      .describe("`engine_id` of a prefill engine's connector; `nixl-push` and `mooncake` do not work without."),
+    tensorParallelSize: integer(1, 1024).optional().describe("Of a prefill engine; `nixl-push` tells it. Absent: 1."),
+    pipelineParallelSize: integer(1, 1024).optional().describe("Of a prefill engine; `nixl-push` tells it. Absent: 1."),
+  })
+  .optional()
+  .describe("How an engine with the role `prefill` or `decode` hands KV over.");
+
 const engineSettings = {
   engine: z
     .enum(["vllm", "sglang", "trtllm", "llamacpp"])
     .optional()
     .describe("Kind of engine. Absent: found out by probing."),
-  role: z.enum(["mixed", "prefill", "decode", "draft"]).default("mixed").describe("What it is used for."),
+  role: z
+    .enum(["mixed", "prefill", "decode", "draft"])
+    .default("mixed")
+    .describe(
+      "What it is used for. `prefill` and `decode` form pairs; one that decodes also serves alone, except with SGLang.",
+    ),
+  handoff,
   labels: labels.prefault({}),
   apiKey: secret.optional().describe("Bearer key that the engine wants. A client's key is never sent to it."),
   dataParallelRanks: integer(1, 1024).optional().describe("Data-parallel ranks. Absent: the engine is asked."),

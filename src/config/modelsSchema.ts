@@ -40,6 +40,11 @@ export const modelSchema = z
       .describe("Further names for clients. The name in the request's bytes is replaced on the way to the engine."),
     policy: policySchema.optional(),
     tokenizer: tokenizer.optional(),
+    kvBytesPerToken: integer(1, 1_000_000_000)
+      .optional()
+      .describe(
+        "KV of one token, all layers together, by which hand-offs are priced. Absent: 131072, as of an 8B model with grouped heads.",
+      ),
     class: name.optional().describe("Service class of requests whose key names none. Absent: `standard`."),
   })
   .describe("Settings of one model.");

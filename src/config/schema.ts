@@ -3,6 +3,7 @@ import { PREDEFINED_CLASS_NAMES } from "./names.ts";
 import { enginesSchema, discoverySchema, engineTlsSchema } from "./enginesSchema.ts";
 import { limitsSchema } from "./limitsSchema.ts";
 import { keySchema } from "./keySchema.ts";
+import { linksSchema } from "./linksSchema.ts";
 import { classSchema, modelSchema, policySchema } from "./modelsSchema.ts";
 import { recordSchema } from "./recordSchema.ts";
 import { filePath, host, integer, modelName, name, port, secret } from "./schemaParts.ts";
@@ -66,6 +67,7 @@ export const configSchema = z
     engines: enginesSchema,
     engineTls: engineTlsSchema,
     discovery: discoverySchema,
+    links: linksSchema,
     policy: policySchema.prefault("kvasir").describe("Policy of every model that names none."),
     models: z
       .record(modelName, modelSchema)

@@ -10,8 +10,9 @@ export interface ConditionAdvice {
 /** Every condition there is, in the order of docs/reference.md. */
 export const CONDITION_GUIDE = {
   role_not_serving: {
-    meaning: "Replicas of a model are there, but none has a role in which it serves requests by itself.",
-    mend: "Leave `role` out, or set it to `mixed`, for at least one engine of this model.",
+    meaning:
+      "Replicas of a model are there, but none has a role in which it serves requests by itself, and no two are a pair.",
+    mend: "Let one engine of this model be `mixed`, or have both `prefill` and `decode` engines that hand over alike.",
   },
   replica_unreachable: {
     meaning: "The replica does not answer, and gets no requests until it does.",

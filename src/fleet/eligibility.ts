@@ -1,5 +1,6 @@
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Replica } from "./replica.ts";
+import { servesWhole } from "./roles.ts";
 
 /** Why a replica of the pool cannot have a request. Label values of metrics and of explained decisions. */
 export type IneligibleReason =
@@ -33,12 +34,16 @@ export interface Eligibility {
 
 const NOBODY: readonly Replica[] = [];
 
-/** Null: it can serve the request. */
-function obstacle(request: RouteRequest, replica: Replica, excluded: ReadonlySet<string>, nowMs: number) {
+/** Why a replica cannot have a request, or a leg of it, whatever its role; null: it can. */
+export function obstacle(
+  request: RouteRequest,
+  replica: Replica,
+  excluded: ReadonlySet<string>,
+  nowMs: number,
+): IneligibleReason | null {
   // First, because it decides between "not found" and "not now".
   if (request.adapter !== null && !replica.adapters.canServe(request.adapter)) return "adapter_unknown";
   if (excluded.size > 0 && excluded.has(replica.id)) return "excluded";
-  if (replica.endpoint.role !== "mixed") return "role";
   const longest = replica.maxModelTokens.get(request.model);
   if (longest !== undefined && !request.identity.approximate && request.identity.promptTokens > longest)
     return "context_too_long";
@@ -47,6 +52,11 @@ function obstacle(request: RouteRequest, replica: Replica, excluded: ReadonlySet
   const { state } = replica.lifecycle;
   if (state === "half_open") return "trial_under_way";
   return state === "ready" ? null : state;
+}
+
+/** Better tried than nobody. */
+export function isLastResort(reason: IneligibleReason): boolean {
+  return reason === "quarantined" || reason === "trial_under_way" || reason === "unreachable";
 }
 
 /** Which replicas of a pool can serve a request at all, and why the others cannot. */
@@ -60,17 +70,17 @@ export function eligibility(
   const ineligible: Ineligible[] = [];
   let known = false;
   for (const replica of pool) {
-    const reason = obstacle(request, replica, excluded, nowMs);
+    let reason = obstacle(request, replica, excluded, nowMs);
     if (reason !== "adapter_unknown") known = true;
+    if (reason !== "adapter_unknown" && reason !== "excluded" && !servesWhole(replica, request.generates))
+      reason = "role";
     if (reason === null) candidates.push(replica);
     else ineligible.push({ replicaId: replica.id, reason });
   }
   if (candidates.length > 0) return { candidates, ineligible, branch: "normal" };
   if (!known) return { candidates: NOBODY, ineligible, branch: "unknown_model" };
 
-  const lastResort = ineligible
-    .filter(({ reason }) => reason === "quarantined" || reason === "trial_under_way" || reason === "unreachable")
-    .map(({ replicaId }) => replicaId);
+  const lastResort = ineligible.filter(({ reason }) => isLastResort(reason)).map(({ replicaId }) => replicaId);
   if (lastResort.length === 0) return { candidates: NOBODY, ineligible, branch: "none" };
   return {
     candidates: pool.filter(({ id }) => lastResort.includes(id)),

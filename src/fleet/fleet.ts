@@ -9,10 +9,14 @@ import { eligibility } from "./eligibility.ts";
 import type { Eligibility } from "./eligibility.ts";
 import { EndpointSources, sameEngine } from "./endpointSources.ts";
 import { Health } from "./health.ts";
+import { HeldKv } from "./heldKv.ts";
 import { LatencyModel } from "./latencyModel.ts";
 import { Ledger } from "./ledger.ts";
+import { legCandidates } from "./legCandidates.ts";
+import type { LegPool } from "./legCandidates.ts";
 import { LIFECYCLE_LIMITS } from "./lifecycle.ts";
 import type { LifecycleLimits } from "./lifecycle.ts";
+import { Links } from "./links/links.ts";
 import { ModelDirectory } from "./modelDirectory.ts";
 import type { ResolvedModel } from "./modelDirectory.ts";
 import { OutputLengths } from "./outputLengths.ts";
@@ -24,6 +28,7 @@ import type { PrefixIndexOptions } from "./prefixIndex.ts";
 import { Replica, replicaId } from "./replica.ts";
 import { reportLifecycle, reportLimits, reportMissing } from "./replicaConditions.ts";
 import { ReplicaLoad } from "./replicaLoad.ts";
+import { legOf } from "./roles.ts";
 import { TokenDensity } from "./tokenDensity.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -54,6 +59,8 @@ export class Fleet {
   readonly outputLengths = new OutputLengths();
   readonly tokenDensity = new TokenDensity();
   readonly conditions = new Conditions();
+  readonly links = new Links();
+  readonly heldKv: HeldKv;
   readonly #lifecycleLimits: LifecycleLimits;
   readonly #maxReplicas: number;
   readonly #sources = new EndpointSources();
@@ -71,6 +78,7 @@ export class Fleet {
 
   constructor(options: FleetOptions = {}) {
     this.ledger = new Ledger(options.maxReservations);
+    this.heldKv = new HeldKv(this.ledger);
     this.index = new PrefixIndex(options.index, (index, blockTokens, nowMs) => {
       const replica = this.#byIndex[index];
       return replica === undefined ? blockTokens : this.#poolBlocks.fitting(replica, blockTokens, nowMs);
@@ -127,6 +135,11 @@ export class Fleet {
     return eligibility(request, this.pool(request.model), excluded, nowMs);
   }
 
+  /** Who could take the legs of a request, one pool per way of handing over. `lastResort`: also who seems dead. */
+  legs(request: RouteRequest, excluded: ReadonlySet<string>, lastResort: boolean, nowMs: number): readonly LegPool[] {
+    return legCandidates(request, this.pool(request.model), excluded, lastResort, nowMs);
+  }
+
   /** The complete set of endpoints that one source sees now. */
   applyEndpoints(source: string, endpoints: readonly EngineEndpoint[], nowMs: number): void {
     this.#sources.set(source, endpoints);
@@ -140,6 +153,7 @@ export class Fleet {
           this.#refreshLimits(replica, nowMs);
         }
     }
+    this.#rolesChanged();
     for (const endpoint of wanted.values())
       if (!this.#byEndpoint.has(endpoint.name)) this.#add(endpoint, endpoint.dataParallelRanks ?? 1, nowMs);
     reportSilent(this, nowMs);
@@ -230,6 +244,7 @@ export class Fleet {
 
   /** To be called every second or so. */
   tick(nowMs: number): void {
+    this.heldKv.expire(nowMs);
     this.#upkeep.tick(this, nowMs);
   }
 
@@ -273,6 +288,7 @@ export class Fleet {
     for (const replica of removed) {
       replica.removed = true;
       this.index.clear(replica.index);
+      this.links.forget(replica);
       this.#freeIndices.push(replica.index);
       this.conditions.clearReplica(replica.id);
     }
@@ -285,6 +301,12 @@ export class Fleet {
     this.#replicas = [...this.#byEndpoint.values()].flat();
     this.#byId = new Map(this.#replicas.map((replica) => [replica.id, replica]));
     this.#directory = new ModelDirectory(this.#replicas);
+    this.#rolesChanged();
+  }
+
+  #rolesChanged(): void {
+    const taking = (leg: "prefill" | "decode") => this.#replicas.filter((replica) => legOf(replica) === leg);
+    this.links.members(taking("prefill"), taking("decode"));
   }
 
   #refreshLimits(replica: Replica, nowMs: number): void {

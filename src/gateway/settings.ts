@@ -22,7 +22,11 @@ export function gatewaySettings(config: Config, nowMs: number, previous: Clients
 /** What the scheduler needs of a configuration. */
 export function schedulerSettings(config: DecisionConfig, policies: Policies): SchedulerSettings {
   const { queueRequests, queueBytes, queueMs } = config.limits;
+  const kvBytes = Object.entries(config.models).flatMap(([model, { kvBytesPerToken }]) =>
+    kvBytesPerToken === undefined ? [] : [[model, kvBytesPerToken] as const],
+  );
   return {
+    links: { kinds: config.links, kvBytesPerToken: new Map(kvBytes) },
     policyFor: (model) => policies.of(model),
     classes: new ClassTable(Object.entries(config.classes).map(([name, settings]) => ({ name, ...settings }))),
     limits: { ...QUEUE_LIMITS, maxRequests: queueRequests, maxBytes: queueBytes, maxWaitMs: queueMs },

@@ -1,6 +1,6 @@
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import { Scheduler, type SchedulerOptions } from "#src/scheduler/scheduler.ts";
 import type { Settle, SubmitOptions, Ticket } from "#src/scheduler/ticket.ts";
@@ -33,11 +33,11 @@ export class RecordedScheduler extends Scheduler {
       };
       const { onLost } = options;
       if (onLost === undefined) return super.submit(request, nowMs, settled, options);
-      const lost: typeof onLost = (why) => {
+      const lost: typeof onLost = (why, leg) => {
         if (placed !== null) recorder.lost(placed);
         const before = recorder.tell();
         try {
-          onLost(why);
+          onLost(why, leg);
         } finally {
           recorder.told(before);
         }
@@ -53,6 +53,16 @@ export class RecordedScheduler extends Scheduler {
     this.#recorder.cancel(ticket.sequence, nowMs);
     try {
       super.cancel(ticket, nowMs);
+    } finally {
+      this.#recorder.leave();
+    }
+  }
+
+  override prefilled(placement: Placement, usage: Usage | null, nowMs: number): void {
+    if (!this.#recorder.enter()) return super.prefilled(placement, usage, nowMs);
+    this.#recorder.prefilled(placement, usage, nowMs);
+    try {
+      super.prefilled(placement, usage, nowMs);
     } finally {
       this.#recorder.leave();
     }

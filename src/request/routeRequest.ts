@@ -1,3 +1,4 @@
+import type { HandoffName } from "#src/discovery/replicaSpec.ts";
 import type { Identity } from "./identity.ts";
 
 /** What the scheduler needs to know of a request. Small, and never the body: it may cross threads. */
@@ -23,4 +24,8 @@ export interface RouteRequest {
   readonly bodyBytes: number;
   /** False for embeddings, scores and the like: prefill only, no decode. */
   readonly generates: boolean;
+  /** Ways of handing over by which it can be split into a prefill and a decode leg. Absent: nobody asked. */
+  readonly handoffs?: readonly HandoffName[];
+  /** Why the other ways, or any, are not for it. Absent: nobody asked, or nothing stands in the way. */
+  readonly unsplit?: string;
 }

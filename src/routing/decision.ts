@@ -1,5 +1,6 @@
 import type { Choice, ChoiceInput } from "./policy.ts";
 import type { PriceTable } from "./priceTable.ts";
+import type { PricedPair } from "./pairs/pairChooser.ts";
 import { BASES, COLUMN, TERMS } from "./terms/term.ts";
 import type { BasisName, TermName } from "./terms/term.ts";
 
@@ -19,11 +20,28 @@ export interface DecisionParts {
   readonly policy: string;
   readonly input: ChoiceInput;
   readonly choice: Choice;
+  /** The cheapest pair, if there is one; the last row. */
+  readonly pair?: PricedPair | null;
+  /** The pair was chosen. */
+  readonly takesPair?: boolean;
   /** How the candidates came about, e.g. `normal`, `last_resort`. */
   readonly eligibility: string;
   readonly ineligible: readonly { readonly replicaId: string; readonly reason: string }[];
   /** 1 is the first. */
   readonly attempt: number;
+}
+
+/** What a row that is a pair says beyond its price, its replica being the decode side. */
+export interface DecidedPair {
+  readonly row: number;
+  readonly prefillId: string;
+  readonly prefillIncarnation: number;
+  readonly decodeCachedTokens: number;
+  /** The closest thing that both sides share, e.g. `rack`. */
+  readonly link: string;
+  readonly transferBytes: number;
+  /** Pairs that were priced to find it. */
+  readonly looked: number;
 }
 
 /**
@@ -43,7 +61,7 @@ export class Decision {
   readonly atMs: number;
   readonly promptTokens: number;
   readonly expectedOutputTokens: number;
-  /** Row of the chosen candidate. */
+  /** Row of the chosen candidate; the choice's own, or that of the pair. */
   readonly chosen: number;
   readonly tied: number;
   readonly draw: number;
@@ -52,34 +70,36 @@ export class Decision {
   /** What each term counted for in the totals, in the order of `TERMS`. */
   readonly weights: Float64Array | null;
   readonly replicaIds: readonly string[];
+  /** Null: no pair was to be had. */
+  readonly pair: DecidedPair | null;
   readonly #incarnations: Float64Array;
   readonly #figures: Float32Array;
   readonly #bases: Uint8Array;
   readonly #width: number;
 
   constructor(parts: DecisionParts) {
-    const { input, choice } = parts;
+    const { input, choice, pair = null } = parts;
     const { candidates, nowMs } = input;
     const { prices, scores } = choice;
     this.id = parts.id;
     this.requestId = parts.requestId;
     this.model = parts.model;
     this.policy = parts.policy;
-    this.branch = choice.branch;
+    this.branch = parts.takesPair === true ? "pair" : choice.branch;
     this.eligibility = parts.eligibility;
     this.ineligible = parts.ineligible;
     this.attempt = parts.attempt;
     this.atMs = nowMs;
     this.promptTokens = Math.round(input.request.identity.promptTokens);
     this.expectedOutputTokens = input.expectedOutputTokens;
-    this.chosen = choice.index;
+    this.chosen = parts.takesPair === true ? candidates.length : choice.index;
     this.tied = choice.tied;
     this.draw = choice.draw;
     this.best = choice.best;
     this.priced = prices !== null;
     this.weights = prices?.weights ?? null;
 
-    const rows = candidates.length;
+    const rows = candidates.length + (pair === null ? 0 : 1);
     const width = prices === null ? UNPRICED_WIDTH : PRICED_WIDTH;
     const incarnationBytes = rows * 8;
     const figureBytes = rows * width * 4;
@@ -87,7 +107,7 @@ export class Decision {
     const incarnations = new Float64Array(buffer, 0, rows);
     const figures = new Float32Array(buffer, incarnationBytes, rows * width);
     const replicaIds: string[] = [];
-    for (let row = 0, at = 0; row < rows; row++, at += width) {
+    for (let row = 0, at = 0; row < candidates.length; row++, at += width) {
       const { id, incarnation, metrics } = candidates[row]!;
       replicaIds.push(id);
       incarnations[row] = incarnation;
@@ -100,7 +120,40 @@ export class Decision {
     this.#figures = figures;
     this.#bases = new Uint8Array(buffer, incarnationBytes + figureBytes);
     this.#width = width;
-    if (prices !== null) copyPrices(prices, rows, figures, this.#bases);
+    if (prices !== null) copyPrices(prices, candidates.length, figures, this.#bases);
+    this.pair = pair === null ? null : this.#addPair(pair, candidates.length, replicaIds, nowMs);
+  }
+
+  #addPair(pair: PricedPair, row: number, replicaIds: string[], nowMs: number): DecidedPair {
+    const { prefill, decode, link, terms, bases } = pair;
+    const figures = this.#figures;
+    const at = row * this.#width;
+    replicaIds.push(decode.id);
+    this.#incarnations[row] = decode.incarnation;
+    figures[at + CACHED] = pair.prefillCachedTokens;
+    // As old as the older of the two.
+    const atMs = Math.min(prefill.metrics?.atMs ?? Number.NaN, decode.metrics?.atMs ?? Number.NaN);
+    figures[at + FACTS_AGE] = nowMs - atMs;
+    figures[at + SCORE] = Number.NaN;
+    figures[at + TOTAL] = pair.totalMs;
+    for (let column = 0; column < TERMS.length; column++) {
+      figures[at + FIRST_TERM + column] = terms[column]!;
+      this.#bases[row * TERMS.length + column] = bases[column]!;
+    }
+    return {
+      row,
+      prefillId: prefill.id,
+      prefillIncarnation: prefill.incarnation,
+      decodeCachedTokens: pair.decodeCachedTokens,
+      link: link.level,
+      transferBytes: pair.transferBytes,
+      looked: pair.looked,
+    };
+  }
+
+  /** Null: the row is one replica, or there is no such pair. */
+  pairAt(row: number): DecidedPair | null {
+    return this.pair !== null && this.pair.row === row ? this.pair : null;
   }
 
   get rows(): number {

@@ -6,13 +6,26 @@ export interface ExplainedCandidate {
   readonly replica: string;
   readonly incarnation: number;
   readonly chosen: boolean;
+  /** Of a pair: on its prefill side. */
   readonly cachedTokens: number;
+  /** Null: one replica does it all. Else `replica` decodes, and this one prefills. */
+  readonly pair: ExplainedPair | null;
   /** Null: never scraped. */
   readonly factsAgeMs: number | null;
   readonly score: number | null;
   /** Null: the policy has no prices, or this one could not be computed. */
   readonly totalMs: number | null;
   readonly terms: Readonly<Record<TermName, { readonly ms: number | null; readonly basis: BasisName }>> | null;
+}
+
+export interface ExplainedPair {
+  readonly prefill: string;
+  readonly prefillIncarnation: number;
+  readonly decodeCachedTokens: number;
+  /** The closest thing that both replicas share. */
+  readonly link: string;
+  readonly transferBytes: number;
+  readonly pairsPriced: number;
 }
 
 /** A decision in words, for JSON. */
@@ -80,6 +93,7 @@ function candidate(decision: Decision, row: number): ExplainedCandidate {
     incarnation: decision.incarnation(row),
     chosen: row === decision.chosen,
     cachedTokens: decision.cachedTokens(row),
+    pair: explainedPair(decision, row),
     factsAgeMs: finiteOrNull(decision.factsAgeMs(row)),
     score: finiteOrNull(decision.score(row)),
     totalMs: finiteOrNull(decision.totalMs(row)),
@@ -89,8 +103,24 @@ function candidate(decision: Decision, row: number): ExplainedCandidate {
   };
 }
 
+function explainedPair(decision: Decision, row: number): ExplainedPair | null {
+  const pair = decision.pairAt(row);
+  if (pair === null) return null;
+  const { prefillId, prefillIncarnation, decodeCachedTokens, link, transferBytes, looked } = pair;
+  return {
+    prefill: prefillId,
+    prefillIncarnation,
+    decodeCachedTokens: Math.round(decodeCachedTokens),
+    link,
+    transferBytes: Math.round(transferBytes),
+    pairsPriced: looked,
+  };
+}
+
 function candidateWords(decision: Decision, row: number): string {
-  const words = [decision.replicaIds[row]!];
+  const pair = decision.pairAt(row);
+  const words = [pair === null ? decision.replicaIds[row]! : `${pair.prefillId}->${decision.replicaIds[row]!}`];
+  if (pair !== null) words.push(`link=${pair.link} bytes=${short(pair.transferBytes)}`);
   if (decision.priced) words.push(`total=${short(decision.totalMs(row))}ms`);
   if (!Number.isNaN(decision.score(row))) words.push(`score=${short(decision.score(row))}`);
   words.push(`cached=${short(decision.cachedTokens(row))}`);

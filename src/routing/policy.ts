@@ -1,6 +1,7 @@
 import type { Random } from "#src/determinism/random.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { PricedReplica } from "./pricedReplica.ts";
+import type { PriceSettings } from "./priceSettings.ts";
 import type { PriceTable } from "./priceTable.ts";
 
 /** What a request's class is promised, and what missing it is worth against other classes. */
@@ -52,5 +53,7 @@ export interface Choice {
 /** How to choose among replicas. May keep state (a cursor, a tally), bounded, and never uses ambient time or chance. */
 export interface Policy {
   readonly name: string;
+  /** Of a policy that goes by price: pairs compete with its choice. Absent: they serve only what nobody serves alone. */
+  readonly priceSettings?: PriceSettings;
   choose(input: ChoiceInput): Choice;
 }

@@ -5,13 +5,21 @@ import type { RouterError } from "#src/errors/routerError.ts";
 import { CachedTokens } from "#src/fleet/cachedTokens.ts";
 import type { Eligibility } from "#src/fleet/eligibility.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
+import type { LegPool } from "#src/fleet/legCandidates.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { Reservation } from "#src/fleet/reservation.ts";
 import { recordDecision } from "#src/routing/decision.ts";
 import type { Decision } from "#src/routing/decision.ts";
-import type { ChoiceInput, Policy } from "#src/routing/policy.ts";
+import { ChoiceScratch } from "#src/routing/choiceScratch.ts";
+import type { PricedPair } from "#src/routing/pairs/pairChooser.ts";
+import type { Choice, ChoiceInput, Policy } from "#src/routing/policy.ts";
+import { PriceTable } from "#src/routing/priceTable.ts";
 import type { ClassTable } from "./classes.ts";
-import { Placement } from "./placement.ts";
+import { loadAtBinding, type LoadAtBinding } from "./loadAtBinding.ts";
+import { PairBinder, type ChosenPair } from "./pairs/pairBinder.ts";
+import { dropPrefill } from "./pairs/prefillEnds.ts";
+import type { PrefillLeg } from "./pairs/prefillLeg.ts";
+import { Placement, type WholeReason } from "./placement.ts";
 import { noReplica, promptTooLong } from "./refusals.ts";
 import type { Ticket } from "./ticket.ts";
 
@@ -21,7 +29,19 @@ const NO_REPLICA_RETRY_MS = 5_000;
 /** `wait`: some replica can serve the request, but none has room now. */
 export type Binding = Placement | RouterError | "wait";
 
-/** Binds one request to one replica, or says why not: eligibility from the fleet, choice by the policy. */
+interface PlacementParts {
+  readonly replica: Replica;
+  readonly reservation: Reservation;
+  readonly prefill: PrefillLeg | null;
+  readonly whole: WholeReason | null;
+  readonly load: LoadAtBinding;
+  readonly restoredTokens: number;
+}
+
+/**
+ * Binds one request to one replica or to a pair, or says why not: eligibility from the fleet, choice by the policy, and
+ * between its choice and the cheapest pair by price.
+ */
 export class Binder {
   readonly #fleet: Fleet;
   readonly #random: Random;
@@ -29,10 +49,12 @@ export class Binder {
   readonly #idPrefix: string;
   #decisions = 0;
   readonly #cached = new CachedTokens();
+  readonly #pairs: PairBinder;
 
   constructor(fleet: Fleet, random: Random) {
     this.#fleet = fleet;
     this.#random = random;
+    this.#pairs = new PairBinder(fleet, random);
     this.#idPrefix = random
       .below(2 ** 32)
       .toString(16)
@@ -42,9 +64,9 @@ export class Binder {
   bind(ticket: Ticket, policy: Policy, classes: ClassTable, nowMs: number): Binding {
     const { request } = ticket;
     const eligibility = this.#fleet.eligible(request, ticket.excluded, nowMs);
-    if (eligibility.candidates.length === 0) return this.#refusal(ticket, eligibility, nowMs);
+    const legPools = this.#fleet.legs(request, ticket.excluded, eligibility.branch !== "normal", nowMs);
+    if (eligibility.candidates.length === 0 && legPools.length === 0) return this.#refusal(ticket, eligibility, nowMs);
     const candidates = withRoom(eligibility.candidates, request.sequences, nowMs);
-    if (candidates.length === 0) return "wait";
 
     const cached = this.#cached;
     cached.read(this.#fleet, request.identity, candidates);
@@ -63,50 +85,102 @@ export class Binder {
       random: this.#random,
       classTargets: classes.get(request.className),
     };
-    const choice = policy.choose(input);
+    const alone = candidates.length === 0 ? null : policy.choose(input);
+    const pair = this.#pair(legPools, input, policy, alone);
+    if (alone === null && pair === null) return "wait";
+    const takesPair = pair !== null && (alone === null || pair.priced.totalMs < priceOf(alone));
     const decision = recordDecision({
       id: `${this.#idPrefix}-${(this.#decisions++).toString(36)}`,
       requestId: request.id,
       policy: policy.name,
       model: request.model,
       input,
-      choice,
+      choice: alone ?? nobodyAlone(pair!.priced),
+      pair: pair?.priced ?? null,
+      takesPair,
       eligibility: eligibility.branch,
       ineligible: eligibility.ineligible,
       attempt: ticket.attempt,
     });
+    if (takesPair) return this.#placePair(ticket, pair, decision, nowMs);
+    const whole = pair !== null ? "not_worth_it" : (request.unsplit ?? (legPools.length > 0 ? "no_pair" : null));
+    return this.#place(ticket, candidates[alone!.index]!, alone!.index, decision, { nowMs, whole });
+  }
 
-    return this.#place(ticket, candidates[choice.index]!, choice.index, decision, nowMs);
+  /** A pair that could be better than what a replica would do alone. */
+  #pair(pools: readonly LegPool[], input: ChoiceInput, policy: Policy, alone: Choice | null): ChosenPair | null {
+    // Against a choice without a price, a pair has nothing to be compared by.
+    if (pools.length === 0 || (alone !== null && alone.prices === null)) return null;
+    const { request, expectedOutputTokens, classTargets, nowMs } = input;
+    const ceilingMs = alone === null ? Number.POSITIVE_INFINITY : priceOf(alone);
+    const settings = policy.priceSettings;
+    return this.#pairs.choose(pools, { request, expectedOutputTokens, classTargets, settings, ceilingMs, nowMs });
   }
 
   /** @param at place of the replica among the candidates */
-  #place(ticket: Ticket, replica: Replica, at: number, decision: Decision, nowMs: number): Binding {
+  #place(
+    ticket: Ticket,
+    replica: Replica,
+    at: number,
+    decision: Decision,
+    { nowMs, whole }: { nowMs: number; whole: WholeReason | null },
+  ): Binding {
     const { request } = ticket;
     const onGpu = this.#cached.gpu[at]!;
     // What is in slower memory is brought up by the engine, not computed again.
     const cachedTokens = this.#cached.disk[at]!;
-    const { ledger, index } = this.#fleet;
-    const { pendingPrefillMs, decodingSequences, decodeKvTokens } = replica.load.at(nowMs);
+    const load = loadAtBinding(replica, nowMs);
     let reservation: Reservation;
     try {
-      reservation = ledger.reserve(request, replica, cachedTokens, decision.expectedOutputTokens, nowMs);
+      reservation = this.#fleet.ledger.reserve(request, replica, cachedTokens, decision.expectedOutputTokens, nowMs);
     } catch (caught) {
       return toRouterError(caught);
     }
+    const restoredTokens = cachedTokens - onGpu;
+    return this.#placement(
+      ticket,
+      decision,
+      { replica, reservation, prefill: null, whole, load, restoredTokens },
+      nowMs,
+    );
+  }
+
+  #placePair(ticket: Ticket, pair: ChosenPair, decision: Decision, nowMs: number): Binding {
+    const { request } = ticket;
+    const { ledger } = this.#fleet;
+    const { decode: replica } = pair;
+    let prefill: PrefillLeg | null = null;
+    try {
+      prefill = this.#pairs.reservePrefill(pair, request, nowMs);
+      const load = loadAtBinding(replica, nowMs);
+      // All of its prompt comes from the other side.
+      const { promptTokens } = request.identity;
+      const reservation = ledger.reserve(request, replica, promptTokens, decision.expectedOutputTokens, nowMs);
+      if (request.adapter !== null) prefill.replica.adapters.used(request.adapter);
+      const parts = { replica, reservation, prefill, whole: null, load, restoredTokens: 0 };
+      return this.#placement(ticket, decision, parts, nowMs);
+    } catch (caught) {
+      if (prefill !== null) dropPrefill(prefill, this.#fleet, nowMs);
+      return toRouterError(caught);
+    }
+  }
+
+  #placement(ticket: Ticket, decision: Decision, parts: PlacementParts, nowMs: number): Placement {
+    const { request, attempt, excluded, streamed } = ticket;
+    const { replica, load, ...rest } = parts;
     if (request.adapter !== null) replica.adapters.used(request.adapter);
     return new Placement({
+      ...rest,
       request,
       replica,
-      reservation,
-      prefix: index.place(replica.index, request.identity, nowMs),
+      prefix: this.#fleet.index.place(replica.index, request.identity, nowMs),
       decision,
-      attempt: ticket.attempt,
-      excluded: ticket.excluded,
+      attempt,
+      excluded,
       boundMs: nowMs,
       waitedMs: nowMs - ticket.sinceMs,
-      loadAtBinding: { queueMs: pendingPrefillMs, decodingSequences, decodeKvTokens },
-      restoredTokens: cachedTokens - onGpu,
-      streamed: ticket.streamed,
+      loadAtBinding: load,
+      streamed,
     });
   }
 
@@ -138,4 +212,16 @@ function withRoom(candidates: readonly Replica[], sequences: number, nowMs: numb
   return candidates.every((replica) => replica.hasRoom(sequences, nowMs))
     ? candidates
     : candidates.filter((replica) => replica.hasRoom(sequences, nowMs));
+}
+
+/** Of the chosen candidate; Infinity: the policy has none. */
+function priceOf({ prices, index }: Choice): number {
+  return prices?.totals[index] ?? Number.POSITIVE_INFINITY;
+}
+
+/** What a decision needs of a choice where only pairs were to be had. */
+function nobodyAlone({ weights }: PricedPair): Choice {
+  const table = new PriceTable();
+  table.weights = weights;
+  return new ChoiceScratch("lowest", table);
 }

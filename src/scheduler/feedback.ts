@@ -1,5 +1,9 @@
 import type { Fleet } from "#src/fleet/fleet.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { AttemptOutcome, Usage } from "./outcome.ts";
+import { decodeShareMs } from "./pairs/handoffTimes.ts";
+import { dropPrefill, fetched } from "./pairs/prefillEnds.ts";
+import type { PrefillLeg } from "./pairs/prefillLeg.ts";
 import type { Placement } from "./placement.ts";
 import { PriorityQueue } from "./priorityQueue.ts";
 import { StepWatch } from "./stepWatch.ts";
@@ -11,6 +15,8 @@ const STEPS_MET = 1.5;
 /** An answer in one piece tells the step time only if it has enough steps. */
 const MIN_STEPS_IN_ONE_PIECE = 16;
 
+/** Who computed a prompt, and what was true there. */
+type Computed = Pick<Placement, "replica" | "reservation" | "loadAtBinding" | "restoredTokens">;
 type TokenCounts = Pick<Usage, "promptTokens" | "cachedTokens">;
 const UNREPORTED: TokenCounts = { promptTokens: null, cachedTokens: null };
 
@@ -27,11 +33,13 @@ export class Feedback {
   }
 
   placed(placement: Placement): void {
-    const { replica, reservation, loadAtBinding } = placement;
-    this.#steps.placed(replica);
+    const { replica, reservation, loadAtBinding, prefill } = placement;
+    // The decode side of a pair computes no prompt.
+    this.#steps.placed(prefill?.replica ?? replica);
     if (placement.streamed) return;
     placement.promptsBefore = this.#steps.prompts(replica);
-    const dueMs = placement.boundMs + loadAtBinding.queueMs + reservation.prefillMs;
+    const promptMs = prefill === null ? reservation.prefillMs : prefill.readyMs + prefill.transferMs;
+    const dueMs = placement.boundMs + loadAtBinding.queueMs + promptMs;
     placement.presumed = this.#presumed.push(placement, dueMs, this.#sequence++);
   }
 
@@ -43,13 +51,33 @@ export class Feedback {
     }
   }
 
+  /** The prefill leg was answered, by an engine that may keep the KV until it is fetched. Later calls do nothing. */
+  prefilled(placement: Placement, usage: Usage | null, nowMs: number): void {
+    const { prefill } = placement;
+    if (placement.finished || prefill === null || prefill.prefilled) return;
+    prefill.prefilledMs = nowMs;
+    prefill.usage = usage;
+    const { reservation, prefix, replica, handoff, transfer, leaseMs } = prefill;
+    if (reservation.live) {
+      replica.health.answered(nowMs);
+      this.#fleet.index.confirm(prefix, nowMs);
+      if (handoff.order === "in_turn") this.#observePrefill(prefill, nowMs - placement.boundMs, usage ?? UNREPORTED);
+      if (usage !== null) this.#compareCache(prefill, placement.request, usage);
+    }
+    if (handoff.order === "in_turn") transfer.begin(nowMs);
+    // What the decode side has already begun with is not kept for it any more.
+    if (leaseMs === null || !Number.isNaN(placement.firstTokenMs)) this.#fleet.ledger.release(reservation, nowMs);
+    else this.#fleet.ledger.hold(reservation, nowMs);
+  }
+
   firstToken(placement: Placement, nowMs: number): void {
     if (placement.finished || !Number.isNaN(placement.firstTokenMs)) return;
     placement.firstTokenMs = nowMs;
     this.#dropPresumed(placement);
+    if (placement.prefill !== null) this.#handedOver(placement, placement.prefill, nowMs);
     if (placement.reservation.live) {
       // Known by its text only, its tokens are a guess that the usage will correct.
-      if (!placement.request.identity.approximate)
+      if (!placement.request.identity.approximate && placement.prefill === null)
         this.#observePrefill(placement, nowMs - placement.boundMs, UNREPORTED);
       // Only what was really seen proves life: a presumed first token must not keep a silent engine in use.
       placement.replica.health.tokenSeen(nowMs);
@@ -77,27 +105,44 @@ export class Feedback {
     if (placement.finished) return false;
     placement.finished = true;
     this.#dropPresumed(placement);
-    const { reservation, prefix } = placement;
+    const { reservation, prefix, prefill } = placement;
     const answered = outcome.kind === "answered" && outcome.status < 300;
-    // What a dead incarnation did says nothing of the replica that answers there now.
+    this.#judge(placement, outcome, nowMs);
     if (reservation.live) {
-      this.#judge(placement, outcome, nowMs);
       if (answered) {
-        if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
+        if (prefill !== null) fetched(prefill, this.#fleet, nowMs);
+        else if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
         else if (placement.request.identity.approximate)
           this.#observePrefill(placement, placement.firstTokenMs - placement.boundMs, outcome.usage);
         this.#fleet.index.confirm(prefix, nowMs);
-        this.#compareCache(placement, outcome.usage);
+        // A decode side counts as cached what it was handed.
+        if (prefill === null) this.#compareCache(placement, placement.request, outcome.usage);
       }
     }
     // Where the replica's cache is gone as well as where nothing was computed: the index knows its incarnations.
     if (!reservation.live || (!answered && Number.isNaN(placement.firstTokenMs))) this.#fleet.index.abandon(prefix);
     if (answered) this.#observeLengths(placement, outcome.usage);
     this.#fleet.ledger.release(reservation, nowMs);
+    if (prefill !== null) dropPrefill(prefill, this.#fleet, nowMs);
     return true;
   }
 
-  #judge({ replica, boundMs }: Placement, outcome: AttemptOutcome, nowMs: number): void {
+  /** The first token of a decode side that somebody sees: by then it has the KV. */
+  #handedOver(placement: Placement, prefill: PrefillLeg, nowMs: number): void {
+    const { transfer } = prefill;
+    const otherMs = decodeShareMs(placement, nowMs);
+    if (Number.isNaN(otherMs)) transfer.end(nowMs);
+    else transfer.arrived(otherMs, nowMs);
+    if (prefill.prefilled) fetched(prefill, this.#fleet, nowMs);
+  }
+
+  #judge(placement: Placement, outcome: AttemptOutcome, nowMs: number): void {
+    // Neither side is at fault if what one has computed does not reach the other.
+    if (outcome.leg === "link") return;
+    const { boundMs, prefill } = placement;
+    const { replica, reservation } = outcome.leg === "prefill" && prefill !== null ? prefill : placement;
+    // What a dead incarnation did says nothing of the replica that answers there now.
+    if (!reservation.live) return;
     switch (outcome.kind) {
       case "answered":
         // 501: the engine does not have this route. That is an answer, not a failure.
@@ -116,8 +161,8 @@ export class Feedback {
     }
   }
 
-  #observePrefill(placement: Placement, elapsedMs: number, usage: TokenCounts): void {
-    const { replica, reservation, loadAtBinding, restoredTokens } = placement;
+  #observePrefill(computed: Computed, elapsedMs: number, usage: TokenCounts): void {
+    const { replica, reservation, loadAtBinding, restoredTokens } = computed;
     // What is reported of several sequences may be counted for each of them.
     const counted = reservation.sequences === 1 ? usage : UNREPORTED;
     const cachedTokens = counted.cachedTokens ?? reservation.cachedTokens;
@@ -148,7 +193,11 @@ export class Feedback {
   }
 
   /** Cached tokens as predicted against those reported. */
-  #compareCache({ prefix, replica, request, reservation }: Placement, { cachedTokens, promptTokens }: Usage): void {
+  #compareCache(
+    { prefix, replica, reservation }: Pick<Placement, "prefix" | "replica" | "reservation">,
+    request: RouteRequest,
+    { cachedTokens, promptTokens }: Usage,
+  ): void {
     const { identity } = request;
     if (cachedTokens === null || identity.hashes.length === 0) return;
     // By share where lengths are estimates: a wrong number of bytes per token must not look like a shortfall.

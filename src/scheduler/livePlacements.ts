@@ -1,4 +1,5 @@
 import type { Replica } from "#src/fleet/replica.ts";
+import type { LegName } from "./outcome.ts";
 import type { LostBy, Placement } from "./placement.ts";
 
 /**
@@ -14,7 +15,7 @@ export class LivePlacements {
     return this.#live.length;
   }
 
-  add(placement: Placement, onLost: ((why: LostBy) => void) | null): void {
+  add(placement: Placement, onLost: ((why: LostBy, leg: LegName) => void) | null): void {
     placement.onLost = onLost;
     placement.liveAt = this.#live.push(placement) - 1;
   }
@@ -32,17 +33,27 @@ export class LivePlacements {
 
   /** The replica left or restarted. One that has seen a token may still get its answer; the others never will. */
   replicaLost(replica: Replica): void {
-    for (const { onLost } of this.#withoutToken(replica)) onLost?.("left");
+    for (const placement of this.#withoutToken(replica)) placement.onLost?.("left", legOn(replica, placement));
   }
 
   /** The replica is silent: those that `hopeless` holds for are told. */
   replicaSilent(replica: Replica, hopeless: (placement: Placement) => boolean): void {
     for (const placement of this.#withoutToken(replica))
-      if (!placement.finished && hopeless(placement)) placement.onLost?.("silent");
+      if (!placement.finished && hopeless(placement)) placement.onLost?.("silent", legOn(replica, placement));
   }
 
   /** A copy: whoever is told may end its placement at once. */
   #withoutToken(replica: Replica): readonly Placement[] {
-    return this.#live.filter((placement) => placement.replica === replica && Number.isNaN(placement.firstTokenMs));
+    return this.#live.filter((placement) => Number.isNaN(placement.firstTokenMs) && needs(placement, replica));
   }
+}
+
+/** A prefill side is needed until it has answered, and on as long as its KV is not fetched. */
+function needs({ replica: answering, prefill }: Placement, replica: Replica): boolean {
+  if (answering === replica) return true;
+  return prefill !== null && prefill.replica === replica && (!prefill.prefilled || prefill.leaseMs !== null);
+}
+
+function legOn(replica: Replica, placement: Placement): LegName {
+  return placement.replica === replica ? "decode" : "prefill";
 }

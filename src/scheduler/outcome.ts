@@ -9,13 +9,18 @@ export interface Usage {
   readonly outputTokens: number | null;
 }
 
+/** Which part of a pair; a placement on one replica has only its `decode`. */
+export type LegName = "prefill" | "decode";
+
 /**
  * How a placement ended. Only `failed` counts against a replica; `busy` is back-pressure; `answered` covers every
- * response that was carried whole, 4xx included.
+ * response that was carried whole, 4xx included. `leg`: of a pair, the side that this is about, `decode` if absent;
+ * `link`: both sides are well, but what one computed did not reach the other.
  */
-export type AttemptOutcome =
+export type AttemptOutcome = { readonly leg?: LegName | "link" } & (
   | { readonly kind: "answered"; readonly status: number; readonly usage: Usage }
   | { readonly kind: "busy"; readonly status: number; readonly retryAfterMs: number | null }
   | { readonly kind: "failed"; readonly error: RouterError; readonly started: boolean }
   | { readonly kind: "client_gone" }
-  | { readonly kind: "shutdown" };
+  | { readonly kind: "shutdown" }
+);

@@ -7,10 +7,11 @@ const LEAST_PATIENCE_MS = 5_000;
 
 /** Whether the first byte of the answer should have come long ago: of an answer in one piece, when all of it is there. */
 export function overdue(placement: Placement, nowMs: number): boolean {
-  const { reservation, loadAtBinding, replica, streamed, boundMs } = placement;
+  const { reservation, loadAtBinding, replica, streamed, boundMs, prefill } = placement;
   const { queueMs, decodingSequences, decodeKvTokens } = loadAtBinding;
   const outputMs = streamed
     ? 0
     : reservation.expectedOutputTokens * replica.latency.stepMs(decodingSequences, decodeKvTokens);
-  return nowMs - boundMs > LEAST_PATIENCE_MS + PATIENCE * (queueMs + reservation.prefillMs + outputMs);
+  const promptMs = prefill === null ? reservation.prefillMs : prefill.readyMs + prefill.transferMs;
+  return nowMs - boundMs > LEAST_PATIENCE_MS + PATIENCE * (queueMs + promptMs + outputMs);
 }

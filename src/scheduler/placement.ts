@@ -3,24 +3,26 @@ import type { Replica } from "#src/fleet/replica.ts";
 import type { Reservation } from "#src/fleet/reservation.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Decision } from "#src/routing/decision.ts";
+import type { LoadAtBinding } from "./loadAtBinding.ts";
+import type { LegName } from "./outcome.ts";
+import type { PrefillLeg } from "./pairs/prefillLeg.ts";
 import type { Queued } from "./priorityQueue.ts";
 import type { StepWindow } from "./stepWatch.ts";
-
-/** What was true on the replica when the placement was made; what is learned from its times depends on it. */
-export interface LoadAtBinding {
-  /** Predicted time until the prompts placed before this one are computed. */
-  readonly queueMs: number;
-  readonly decodingSequences: number;
-  readonly decodeKvTokens: number;
-}
 
 /** `left`: removed, or another process by now. `silent`: it does not answer any more, and others could do the work. */
 export type LostBy = "left" | "silent";
 
-/** One attempt of a request on one replica. Ends exactly once, by `Scheduler.finish`. */
+/** Why a request has no prefill leg. Label values of a metric. */
+export type WholeReason = "not_worth_it" | "no_pair" | (string & {});
+
+/** One attempt of a request on one replica, or on a pair of which `replica` decodes. Ends exactly once, by `Scheduler.finish`. */
 export class Placement {
   readonly request: RouteRequest;
   readonly replica: Replica;
+  /** Null: the replica computes the prompt, too. */
+  readonly prefill: PrefillLeg | null;
+  /** Why there is none; null: there is one, or the model has no pairs. */
+  readonly whole: WholeReason | null;
   readonly reservation: Reservation;
   /** What the prefix index was promised. */
   readonly prefix: PlacedPrefix;
@@ -51,11 +53,13 @@ export class Placement {
   /** Its number in a recording; -1: none is made. */
   recordedAs = -1;
   /** Told when the replica is lost before a token was seen. */
-  onLost: ((why: LostBy) => void) | null = null;
+  onLost: ((why: LostBy, leg: LegName) => void) | null = null;
 
   constructor(made: {
     request: RouteRequest;
     replica: Replica;
+    prefill: PrefillLeg | null;
+    whole: WholeReason | null;
     reservation: Reservation;
     prefix: PlacedPrefix;
     decision: Decision;
@@ -69,6 +73,8 @@ export class Placement {
   }) {
     this.request = made.request;
     this.replica = made.replica;
+    this.prefill = made.prefill;
+    this.whole = made.whole;
     this.reservation = made.reservation;
     this.prefix = made.prefix;
     this.decision = made.decision;
@@ -83,6 +89,6 @@ export class Placement {
 
   /** Cached prompt tokens that the decision counted on. */
   get cachedTokensPredicted(): number {
-    return this.reservation.cachedTokens;
+    return (this.prefill ?? this).reservation.cachedTokens;
   }
 }

@@ -2,6 +2,7 @@ import type { Random } from "#src/determinism/random.ts";
 import { RouterError, toRouterError } from "#src/errors/routerError.ts";
 import { shuttingDown } from "#src/errors/shared.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
+import type { LinkSettings } from "#src/fleet/links/links.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Policy } from "#src/routing/policy.ts";
@@ -11,7 +12,7 @@ import { ClassTable } from "./classes.ts";
 import { Feedback } from "./feedback.ts";
 import { bindInOrder } from "./lateBinding.ts";
 import { LivePlacements } from "./livePlacements.ts";
-import type { AttemptOutcome } from "./outcome.ts";
+import type { AttemptOutcome, Usage } from "./outcome.ts";
 import { overdue } from "./overdue.ts";
 import type { Placement } from "./placement.ts";
 import { QUEUE_LIMITS } from "./queueLimits.ts";
@@ -37,6 +38,8 @@ export interface SchedulerSettings {
   readonly policyFor: (model: string) => Policy;
   readonly classes?: ClassTable;
   readonly limits?: QueueLimits;
+  /** What the operator says of the ways that KV takes. */
+  readonly links?: LinkSettings;
 }
 
 export interface SchedulerOptions extends SchedulerSettings {
@@ -79,6 +82,7 @@ export class Scheduler {
     this.#policyFor = options.policyFor;
     this.#classes = options.classes ?? new ClassTable();
     this.#limits = options.limits ?? QUEUE_LIMITS;
+    options.fleet.links.configure(options.links);
     options.fleet.onChange(({ kind, replica }) => {
       if (kind === "removed" || kind === "restarted") this.#live.replicaLost(replica);
       if (kind === "lifecycle" && replica.lifecycle.state === "unreachable") this.#silent.add(replica);
@@ -91,6 +95,7 @@ export class Scheduler {
     this.#policyFor = settings.policyFor;
     this.#classes = settings.classes ?? new ClassTable();
     this.#limits = settings.limits ?? QUEUE_LIMITS;
+    this.#fleet.links.configure(settings.links);
   }
 
   get classes(): ClassTable {
@@ -147,6 +152,14 @@ export class Scheduler {
     ticket.cancel();
     const { result } = ticket;
     if (result !== null && !(result instanceof RouterError)) this.finish(result, { kind: "client_gone" }, nowMs);
+  }
+
+  /** The prefill leg of a pair was answered; `usage`: what its engine says of the prompt. */
+  prefilled(placement: Placement, usage: Usage | null, nowMs: number): void {
+    this.#feedback.prefilled(placement, usage, nowMs);
+    this.#observer.prefilled?.(placement, nowMs);
+    // Its slot is free, and only KV remains.
+    for (const model of this.#room.models()) this.#bindModel(model, nowMs);
   }
 
   /** The first content of a streamed answer came. */
@@ -274,7 +287,10 @@ export class Scheduler {
   /** Whether another replica could take it now; to a silent one that is the last, a request is better off waiting. */
   #hasOther({ request, excluded }: Placement, nowMs: number): boolean {
     const { branch, candidates } = this.#fleet.eligible(request, excluded, nowMs);
-    return branch === "normal" && candidates.some((replica) => replica.hasRoom(request.sequences, nowMs));
+    if (branch === "normal" && candidates.some((replica) => replica.hasRoom(request.sequences, nowMs))) return true;
+    const hasRoom = (replica: Replica): boolean => replica.hasRoom(1, nowMs);
+    const pools = this.#fleet.legs(request, excluded, false, nowMs);
+    return pools.some(({ prefill, decode }) => prefill.some(hasRoom) && decode.some(hasRoom));
   }
 
   /** Decides, but does not tell yet. */

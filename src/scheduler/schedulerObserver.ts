@@ -7,6 +7,8 @@ import type { Placement } from "./placement.ts";
 export interface SchedulerObserver {
   /** A replica was chosen. `placement.waitedMs` is zero where nothing was in the way. */
   bound(placement: Placement): void;
+  /** The prefill leg of a pair was answered. */
+  prefilled?(placement: Placement, nowMs: number): void;
   /** All slots are taken: it waits now. */
   queued(request: RouteRequest): void;
   /** Null: refused by `admit`, before anything was known of it but its size. */

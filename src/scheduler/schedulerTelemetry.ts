@@ -20,17 +20,20 @@ export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>):
     refused(_request, { code }) {
       metrics.admissionRejections.with(code).add();
     },
-    finished({ request, replica, reservation, cachedTokensPredicted }, outcome) {
+    finished({ request, replica, reservation, cachedTokensPredicted, prefill }, outcome) {
       metrics.replicaAttempts.with(replica.id, outcome.kind).add();
       if (outcome.kind !== "answered" || outcome.status >= 300) return;
-      const { promptTokens, cachedTokens, outputTokens } = outcome.usage;
+      const { promptTokens, outputTokens } = outcome.usage;
+      // A decode side counts as cached what it was handed; the prefill side knows what was.
+      const computed = prefill ?? { replica, usage: outcome.usage };
+      const cachedTokens = computed.usage?.cachedTokens ?? null;
       const model = metrics.model(request.model);
       model.tokens(promptTokens, outputTokens ?? (reservation.outputTokens > 0 ? reservation.outputTokens : null));
       model.cachedTokens(cachedTokensPredicted, cachedTokens);
       if (cachedTokens === null) return;
-      metrics.replicaCachedPredicted.with(replica.id).add(cachedTokensPredicted);
-      metrics.replicaCachedReported.with(replica.id).add(cachedTokens);
-      metrics.replicaCachedError.with(replica.id).add(Math.abs(cachedTokensPredicted - cachedTokens));
+      metrics.replicaCachedPredicted.with(computed.replica.id).add(cachedTokensPredicted);
+      metrics.replicaCachedReported.with(computed.replica.id).add(cachedTokens);
+      metrics.replicaCachedError.with(computed.replica.id).add(Math.abs(cachedTokensPredicted - cachedTokens));
     },
   };
 }

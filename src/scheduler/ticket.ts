@@ -1,5 +1,6 @@
 import type { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
+import type { LegName } from "./outcome.ts";
 import type { LostBy, Placement } from "./placement.ts";
 import type { Queued } from "./priorityQueue.ts";
 
@@ -15,7 +16,7 @@ export interface SubmitOptions {
   /** Whether `firstToken` and `progress` will be reported; true by default. */
   readonly streamed?: boolean;
   /** Nothing will come from the placement's replica, and no token was seen: abort the leg, finish, place again. */
-  readonly onLost?: (why: LostBy) => void;
+  readonly onLost?: (why: LostBy, leg: LegName) => void;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -26,7 +27,7 @@ export class Ticket {
   readonly attempt: number;
   readonly excluded: ReadonlySet<string>;
   readonly streamed: boolean;
-  readonly onLost: ((why: LostBy) => void) | null;
+  readonly onLost: ((why: LostBy, leg: LegName) => void) | null;
   /** When its waiting began. */
   readonly sinceMs: number;
   /** The order of submission; breaks ties. */

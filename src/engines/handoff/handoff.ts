@@ -52,6 +52,11 @@ export interface Handoff {
   readonly name: HandoffName;
   /** `in_turn`: the decode leg needs the prefill leg's answer. `together`: both leave at once. */
   readonly order: "in_turn" | "together";
+  /**
+   * How long the prefill engine keeps the KV of an answered leg for the decode engine to fetch, unless it is configured
+   * otherwise; null: it keeps nothing once it has answered.
+   */
+  readonly leaseMs: number | null;
   /** Only KV that the decode engine has not cached is moved. */
   readonly reusesDecodeCache: boolean;
   /** Whether an engine of this role can also serve a whole request by itself. */

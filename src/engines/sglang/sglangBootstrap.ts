@@ -16,6 +16,8 @@ const NOTHING: ReadonlySet<string> = new Set();
 export const sglangHandoff: Handoff = {
   name: "bootstrap",
   order: "together",
+  // A prefill engine answers once its KV is sent.
+  leaseMs: null,
   reusesDecodeCache: false,
   servesWhole: (role) => role === "mixed",
   obstacle,

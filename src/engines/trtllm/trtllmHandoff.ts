@@ -21,6 +21,8 @@ const CONTEXT_ONLY = /("request_type"\s*:\s*)"context_only"/u;
 export const trtllmHandoff: Handoff = {
   name: "disaggregated-params",
   order: "in_turn",
+  // `kv_transfer_timeout_ms`.
+  leaseMs: 60_000,
   reusesDecodeCache: false,
   servesWhole: (role, generates) => role === "mixed" || role === "decode" || (role === "prefill" && !generates),
   obstacle,

@@ -5,7 +5,7 @@ import { Channel } from "./channel.ts";
 import { LevelModel } from "./levelModel.ts";
 import { Link } from "./link.ts";
 import { bytesPerMs, LINK_KINDS } from "./linkKinds.ts";
-import type { LinkKinds, SharedBy } from "./linkKinds.ts";
+import type { LinkKind, LinkKinds, SharedBy } from "./linkKinds.ts";
 
 /** One end of a link. The fleet's `Replica` is one as it stands. */
 export interface LinkEnd {
@@ -13,6 +13,15 @@ export interface LinkEnd {
   readonly index: number;
   readonly labels: ReplicaLabels;
 }
+
+/** What an operator says of links and of the KV of models. */
+export interface LinkSettings {
+  readonly kinds: { readonly [Level in SharedLevel]?: GivenKind | undefined };
+  /** By model, of one token, all layers together. */
+  readonly kvBytesPerToken: ReadonlyMap<string, number>;
+}
+
+type GivenKind = { readonly [Key in keyof LinkKind]?: LinkKind[Key] | undefined };
 
 interface Made {
   readonly link: Link;
@@ -46,10 +55,12 @@ export class Links {
     return { links, channels: this.#channels.size };
   }
 
-  /** What an operator says of links and of the KV of models. What was learned of links is void. */
-  configure(kinds: Partial<LinkKinds>, kvBytesPerToken: ReadonlyMap<string, number>): void {
-    this.#kinds = { ...LINK_KINDS, ...kinds };
+  /** What is not given is as it is by default. Where a kind of link changes, what was learned is void. */
+  configure({ kinds, kvBytesPerToken }: LinkSettings = { kinds: {}, kvBytesPerToken: new Map() }): void {
     this.#kvBytesPerToken = kvBytesPerToken;
+    const wanted = completed(kinds);
+    if (JSON.stringify(wanted) === JSON.stringify(this.#kinds)) return;
+    this.#kinds = wanted;
     this.#levels = levelModels(this.#kinds);
     this.#from.clear();
     this.#channels.clear();
@@ -132,6 +143,19 @@ export class Links {
       for (const [key, one] of this.#channels) if (one === channel) this.#channels.delete(key);
     }
   }
+}
+
+function completed(kinds: LinkSettings["kinds"]): LinkKinds {
+  const one = (level: SharedLevel): LinkKind => {
+    const usual = LINK_KINDS[level];
+    const given = kinds[level];
+    return {
+      gigabytesPerSecond: given?.gigabytesPerSecond ?? usual.gigabytesPerSecond,
+      latencyMs: given?.latencyMs ?? usual.latencyMs,
+      sharedBy: given?.sharedBy ?? usual.sharedBy,
+    };
+  };
+  return Object.fromEntries(LEVELS.map((level) => [level, one(level)])) as unknown as LinkKinds;
 }
 
 function sameLabels(a: ReplicaLabels, b: ReplicaLabels): boolean {

@@ -31,6 +31,11 @@ export class DecisionDigest {
     this.#text(decision.best);
     for (const weight of decision.weights ?? []) this.#number(weight);
     for (let row = 0; row < decision.rows; row++) this.#row(decision, row);
+    if (decision.pair !== null) {
+      this.#text(decision.pair.prefillId);
+      this.#number(decision.pair.prefillIncarnation);
+      this.#number(decision.pair.transferBytes);
+    }
     return [this.#low >>> 0, this.#high >>> 0];
   }
 

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 
 /** A file begins so, the last byte being the version of what follows. */
-export const MAGIC = Buffer.from("KVASIRR\u0001", "latin1");
+export const MAGIC = Buffer.from("KVASIRR\u0002", "latin1");
 
 /**
  * Then come frames: length of the payload and its CRC-32, four bytes each, lowest first, and the payload. The first one

@@ -5,7 +5,7 @@ import type { KvLoss } from "#src/engines/events/kvEventListener.ts";
 import type { EngineHealth } from "#src/engines/monitorListener.ts";
 import type { EngineMetrics, ServedModel } from "#src/engines/vocabulary.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 
 /** First byte of a record; with NESTED added, the depth follows. */
 export const CODE = {
@@ -35,6 +35,7 @@ export const CODE = {
   kvRestarted: 24,
   kvLive: 25,
   kvFailed: 26,
+  prefilled: 27,
 } as const;
 export const NESTED = 128;
 
@@ -118,6 +119,7 @@ export type InputRecord =
     >
   | Input<"cancel", Timed & { readonly ticket: number }>
   | Input<"firstToken", OfPlace>
+  | Input<"prefilled", OfPlace & { readonly usage: Usage | null }>
   | Input<"heldUp", { readonly place: number }>
   | Input<"progress", OfPlace & { readonly outputTokens: number }>
   | Input<"finish", OfPlace & { readonly outcome: AttemptOutcome }>

@@ -1,8 +1,9 @@
+import { HANDOFF_NAMES, type HandoffName } from "#src/discovery/replicaSpec.ts";
 import type { KvEvent, KvTier } from "#src/engines/events/kvEvent.ts";
 import { RouterError, type ErrorCode } from "#src/errors/routerError.ts";
 import type { UnhashableReason } from "#src/request/identity.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
-import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import { ByteReader } from "../format/byteReader.ts";
 import type { HashKey } from "../format/hashKey.ts";
 import {
@@ -68,6 +69,7 @@ export class RecordReader {
     configure: (depth) => ({ kind: "configure", depth, settings: this.#from.json() }),
     submit: (depth) => this.#submit(depth),
     cancel: (depth) => ({ kind: "cancel", depth, nowMs: this.#from.time(), ticket: this.#from.whole() }),
+    prefilled: (depth) => ({ kind: "prefilled", depth, ...this.#ofPlace(), usage: this.#usageOrNull() }),
     heldUp: (depth) => ({ kind: "heldUp", depth, place: this.#from.whole() }),
     firstToken: (depth) => ({ kind: "firstToken", depth, ...this.#ofPlace() }),
     progress: (depth) => ({ kind: "progress", depth, ...this.#ofPlace(), outputTokens: this.#real() }),
@@ -117,11 +119,28 @@ export class RecordReader {
       deadlineMs: from.time(),
       bodyBytes: from.whole(),
       generates: from.flag(),
+      ...this.#split(),
     };
     const attempt = from.whole();
     const sinceMs = from.time();
     const excluded = Array.from({ length: from.count(1) }, () => from.text());
     return { kind: "submit", depth, nowMs, ticket, request, attempt, sinceMs, excluded, streamed: from.flag() };
+  }
+
+  #split(): Pick<RouteRequest, "handoffs" | "unsplit"> {
+    const from = this.#from;
+    const handoffs = Array.from({ length: from.count(1) }, () => handoffOf(from.text()));
+    const unsplit = from.textOrNull();
+    return { ...(handoffs.length === 0 ? {} : { handoffs }), ...(unsplit === null ? {} : { unsplit }) };
+  }
+
+  #usage(): Usage {
+    const from = this.#from;
+    return { promptTokens: from.number(), cachedTokens: from.number(), outputTokens: from.number() };
+  }
+
+  #usageOrNull(): Usage | null {
+    return this.#from.flag() ? this.#usage() : null;
   }
 
   #session(): string | null {
@@ -155,22 +174,20 @@ export class RecordReader {
   #outcome(): AttemptOutcome {
     const from = this.#from;
     const kind = from.text();
+    const leg = legOf(from.textOrNull());
     switch (kind) {
-      case "answered": {
-        const status = from.whole();
-        const usage = { promptTokens: from.number(), cachedTokens: from.number(), outputTokens: from.number() };
-        return { kind, status, usage };
-      }
+      case "answered":
+        return { kind, ...leg, status: from.whole(), usage: this.#usage() };
       case "busy":
-        return { kind, status: from.whole(), retryAfterMs: from.number() };
+        return { kind, ...leg, status: from.whole(), retryAfterMs: from.number() };
       case "failed": {
         const code = from.text() as ErrorCode;
         const error = new RouterError(code, "as recorded", { fault: "engine", httpStatus: 502, retryable: true });
-        return { kind, error, started: from.flag() };
+        return { kind, ...leg, error, started: from.flag() };
       }
       case "client_gone":
       case "shutdown":
-        return { kind };
+        return { kind, ...leg };
       default:
         throw new RecordingError(`"${kind}" is no way to end`);
     }
@@ -261,6 +278,18 @@ export class RecordReader {
     if (value === null) throw new RecordingError("a number is missing");
     return value;
   }
+}
+
+function handoffOf(text: string): HandoffName {
+  const name = HANDOFF_NAMES.find((known) => known === text);
+  if (name === undefined) throw new RecordingError(`"${text}" is no way to hand over`);
+  return name;
+}
+
+function legOf(text: string | null): Pick<AttemptOutcome, "leg"> {
+  if (text === null) return {};
+  if (text !== "prefill" && text !== "decode" && text !== "link") throw new RecordingError(`"${text}" is no leg`);
+  return { leg: text };
 }
 
 function tierOf(text: string): KvTier {

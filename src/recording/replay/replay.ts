@@ -168,6 +168,8 @@ export class Replay {
         return this.#ofPlace(input.place, (place) => scheduler.firstToken(place, input.nowMs));
       case "progress":
         return this.#ofPlace(input.place, (place) => scheduler.progress(place, input.outputTokens, input.nowMs));
+      case "prefilled":
+        return this.#ofPlace(input.place, (place) => scheduler.prefilled(place, input.usage, input.nowMs));
       case "heldUp":
         return this.#ofPlace(input.place, (place) => scheduler.heldUp(place));
       case "finish":

@@ -8,7 +8,7 @@ import { RouterError } from "#src/errors/routerError.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Decision } from "#src/routing/decision.ts";
 import { sessionNumber } from "#src/routing/sessionName.ts";
-import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
 import type { SubmitOptions } from "#src/scheduler/ticket.ts";
 import { ByteWriter } from "../format/byteWriter.ts";
@@ -119,6 +119,9 @@ export class Recorder {
     to.time(request.deadlineMs);
     to.whole(request.bodyBytes);
     to.flag(request.generates);
+    to.whole(request.handoffs?.length ?? 0);
+    for (const name of request.handoffs ?? []) to.text(name);
+    to.textOrNull(request.unsplit ?? null);
     to.whole(options.attempt ?? 1);
     to.time(options.sinceMs ?? nowMs);
     to.whole(options.excluded?.size ?? 0);
@@ -157,6 +160,15 @@ export class Recorder {
     this.#commit();
   }
 
+  prefilled({ recordedAs }: Placement, usage: Usage | null, nowMs: number): void {
+    if (!this.#begin("prefilled")) return;
+    this.#to.time(nowMs);
+    this.#to.whole(recordedAs);
+    this.#to.flag(usage !== null);
+    if (usage !== null) this.#usage(usage);
+    this.#commit();
+  }
+
   firstToken({ recordedAs }: Placement, nowMs: number): void {
     if (!this.#begin("firstToken")) return;
     this.#to.time(nowMs);
@@ -184,11 +196,10 @@ export class Recorder {
     to.time(nowMs);
     to.whole(recordedAs);
     to.text(outcome.kind);
+    to.textOrNull(outcome.leg ?? null);
     if (outcome.kind === "answered") {
       to.whole(outcome.status);
-      to.number(outcome.usage.promptTokens);
-      to.number(outcome.usage.cachedTokens);
-      to.number(outcome.usage.outputTokens);
+      this.#usage(outcome.usage);
     } else if (outcome.kind === "busy") {
       to.whole(outcome.status);
       to.number(outcome.retryAfterMs);
@@ -336,6 +347,12 @@ export class Recorder {
     const [low, high] = this.#digest.of(decision);
     to.word(low);
     to.word(high);
+  }
+
+  #usage({ promptTokens, cachedTokens, outputTokens }: Usage): void {
+    this.#to.number(promptTokens);
+    this.#to.number(cachedTokens);
+    this.#to.number(outputTokens);
   }
 
   /** Enciphered like other hashes. */

@@ -90,6 +90,10 @@ export class KvasirPolicy implements Policy {
     this.#pricer = new Pricer(priceSettings(options));
   }
 
+  get priceSettings(): PriceSettings {
+    return this.#pricer.settings;
+  }
+
   choose(input: ChoiceInput): Choice {
     const count = input.candidates.length;
     this.#pricer.price(input, this.#table);

@@ -5,6 +5,8 @@ import * as fc from "fast-check";
 import { ConfigError } from "#src/config/configError.ts";
 import { configFrom, parseConfig } from "#src/config/loadConfig.ts";
 import { configWarnings } from "#src/config/warnings.ts";
+import { configJsonSchema } from "#src/config/jsonSchema.ts";
+import { LINK_KINDS } from "#src/fleet/links/linkKinds.ts";
 import { redacted } from "#src/config/redacted.ts";
 
 /** The lines of the error that `text` gives. */
@@ -32,6 +34,24 @@ describe("a configuration", () => {
     const [warning, ...more] = configWarnings(parseConfig(text, {}, "kvasir.yaml"));
     assert.match(warning ?? "", /^kvasir\.yaml:4: engines\.1\.role: draft: /);
     assert.deepEqual(more, []);
+  });
+
+  it("warns of an engine that prefills for nobody, unless others may come from elsewhere", () => {
+    const lonely = "engines: [{url: 'http://a:1', role: prefill}, {url: 'http://b:1'}]";
+    assert.match(configWarnings(parseConfig(lonely, {}))[0] ?? "", /engines\.0\.role: prefill: .*no engine/);
+    const paired = "engines: [{url: 'http://a:1', role: prefill}, {url: 'http://b:1', role: decode}]";
+    for (const text of [paired, `${lonely}\ndiscovery: {files: [{path: x.yaml}]}`])
+      assert.deepEqual(configWarnings(parseConfig(text, {})), []);
+  });
+
+  it("says of links what they are where nothing is configured", () => {
+    const levels = configJsonSchema.properties?.["links"]?.properties ?? {};
+    assert.deepEqual(Object.keys(levels), Object.keys(LINK_KINDS));
+    for (const [level, kind] of Object.entries(LINK_KINDS))
+      for (const [key, value] of Object.entries(kind)) {
+        const said = levels[level]?.properties?.[key]?.description ?? "";
+        assert.match(said, new RegExp(`Absent: \`?${value}\`?\\.$`), `${level}.${key}`);
+      }
   });
 
   it("is frozen all the way down", () => {

@@ -23,7 +23,7 @@ describe("a model whose replicas all have a role that serves nobody", () => {
   it("is a condition that names model and roles", () => {
     assert.equal(
       said(fleetOf({ "a:1": "draft", "b:1": "draft" })),
-      "No replica serves requests by itself for m (draft).",
+      "No replica serves requests by itself, and no two as a pair, for m (draft).",
     );
   });
 

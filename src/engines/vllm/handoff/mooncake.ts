@@ -8,6 +8,8 @@ const BOOTSTRAP_PORT = 8998;
 export const mooncakeHandoff: Handoff = {
   name: "mooncake",
   order: "together",
+  // `VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT`.
+  leaseMs: 480_000,
   reusesDecodeCache: true,
   servesWhole,
   obstacle: vllmObstacle,

@@ -13,6 +13,8 @@ const ASKED =
 export const nixlHandoff: Handoff = {
   name: "nixl",
   order: "in_turn",
+  // `kv_lease_duration`. Engines before it kept the KV for 480 s; nobody counts on that.
+  leaseMs: 30_000,
   reusesDecodeCache: true,
   servesWhole,
   obstacle: vllmObstacle,

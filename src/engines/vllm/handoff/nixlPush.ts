@@ -12,6 +12,8 @@ const SIDE_CHANNEL_PORT = 5600;
 export const nixlPushHandoff: Handoff = {
   name: "nixl-push",
   order: "together",
+  // `kv_lease_duration`.
+  leaseMs: 30_000,
   reusesDecodeCache: true,
   servesWhole,
   obstacle: vllmObstacle,

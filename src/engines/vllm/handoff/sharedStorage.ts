@@ -8,6 +8,7 @@ import { decodeLeg, prefillLeg, servesWhole, vllmObstacle } from "./prefillLeg.t
 export const sharedStorageHandoff: Handoff = {
   name: "shared-storage",
   order: "in_turn",
+  leaseMs: null,
   reusesDecodeCache: true,
   servesWhole,
   obstacle: vllmObstacle,

@@ -40,7 +40,10 @@ describe("links between replicas", () => {
 
   it("can be told otherwise", () => {
     const links = new Links();
-    links.configure({ rack: { gigabytesPerSecond: 50, latencyMs: 3, sharedBy: "replica" } }, new Map([["big", 1000]]));
+    links.configure({
+      kinds: { rack: { gigabytesPerSecond: 50, latencyMs: 3, sharedBy: "replica" } },
+      kvBytesPerToken: new Map([["big", 1000]]),
+    });
     assert.equal(links.between(end({ rack: "r" }), end({ rack: "r" })).transferMs(GB, 0, 0), 23);
     assert.equal(links.kvBytesPerToken("big"), 1000);
     assert.equal(links.kvBytesPerToken("other"), 131_072);
