@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { SeededRandom } from "#src/determinism/random.ts";
 import type { KvStored } from "#src/engines/events/kvEvent.ts";
@@ -7,6 +8,7 @@ import { kvEventsToFleet } from "#src/fleet/precise/kvEventsToFleet.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { chainRoot, tokenChain } from "#src/request/tokens/tokenChain.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
+import { TERMS } from "#src/routing/terms/term.ts";
 import { Placement } from "#src/scheduler/placement.ts";
 import { Scheduler } from "#src/scheduler/scheduler.ts";
 import { base, endpoint, metrics, profile, readyFleet, request } from "../samples.ts";
@@ -15,6 +17,21 @@ import { batch, named, removed, stored, tokens } from "./kvEvents.ts";
 const BLOCK_TOKENS = 16;
 const CAPACITY_TOKENS = 100_000;
 const NOW_MS = 1_000;
+
+const DOC = readFileSync(new URL("../../../../docs/cache-index.md", import.meta.url), "utf8");
+
+/** What the document's table says of a and b; null: it has no such line. */
+function workedOut(term: string): string[] | null {
+  const row = DOC.split("\n").find(
+    (line) => line.startsWith("|") && line.split("|")[1]!.replaceAll("*", "").trim() === term,
+  );
+  return (
+    row
+      ?.split("|")
+      .slice(2, 4)
+      .map((cell) => cell.trim()) ?? null
+  );
+}
 
 /** Two H100s with an 8B model, "a:1" and "b:1", whose events are followed. */
 function twoReplicas(): {
@@ -107,20 +124,13 @@ describe("what events tell, in prices", () => {
     );
     const { decision } = place(prompt(10_000));
     assert.deepEqual([decision.cachedTokens(0), decision.cachedTokens(1)], [8_000, 4_000]);
-    const worked = {
-      queue: [153.726, 0],
-      prefill: [64.494, 150.348],
-      restore: [0, 0],
-      decode: [1070.11, 632.605],
-      interference: [299.511, 0],
-      eviction: [0, 0],
-      preemption: [253.233, 0],
-    } as const;
-    for (const [term, expected] of Object.entries(worked))
-      for (const [row, ms] of expected.entries())
-        assert.ok(Math.abs(decision.termMs(row, term as keyof typeof worked) - ms) < 0.01, `${term} of ${row}`);
-    assert.ok(Math.abs(decision.totalMs(0) - 1691.318) < 0.01);
-    assert.ok(Math.abs(decision.totalMs(1) - 782.953) < 0.01);
+    for (const term of TERMS) {
+      const stated = workedOut(term);
+      const computed = [0, 1].map((row) => decision.termMs(row, term).toFixed(3));
+      if (stated === null) assert.deepEqual(computed, ["0.000", "0.000"], `${term} is not in the table`);
+      else assert.deepEqual(stated, computed, term);
+    }
+    assert.deepEqual(workedOut("total"), [decision.totalMs(0).toFixed(3), decision.totalMs(1).toFixed(3)]);
     assert.equal(decision.replicaId, "b:1");
   });
 });
