@@ -115,6 +115,11 @@ export class ToldEvents {
 
   #stored(event: KvStored, nowMs: number): void {
     const { engineHashes, blockTokens } = event;
+    if (!event.fullAttention && this.#group === event.group) {
+      // TensorRT-LLM tells windows only: the largest is known to be so once one of its events has come.
+      this.letGo("forget");
+      this.#problems.doubt("history_incomplete", nowMs);
+    }
     if (!event.fullAttention || (this.#group ?? event.group) !== event.group) {
       this.#counts.skippedBlocks += engineHashes.length;
       if (this.#otherGroups.size < MAX_OTHER_GROUPS) this.#otherGroups.add(event.group);

@@ -52,6 +52,17 @@ describe("a view of what an engine's events tell", () => {
     assert.deepEqual([view.holders, view.counts.unplacedBlocks, view.state.state], [2000, 2, "live"]);
   });
 
+  it("changes to the group that turns out to be of full attention, and says that it may not know all of it", () => {
+    const { tell, view, held } = followed();
+    tell(stored([3, 4], { group: 512 }), stored([5], { group: 4096 }));
+    tell(stored([6], { group: 512, fullAttention: false }));
+    assert.deepEqual([view.state.state, held(prompt(8))], ["unsure", [0, 0, 0]]);
+    tell(stored([7, 8], { group: 4096 }), removed([3, 4], "gpu", 512));
+    assert.deepEqual(held(prompt(8)), [2, 2, 2]);
+    tell(CLEARED);
+    assert.equal(view.state.state, "live");
+  });
+
   it("does not mistake other groups' removals for its own before it has any block", () => {
     const { tell, view, held } = followed();
     tell(stored([3], { group: 1, fullAttention: false }), removed([3], "gpu", 1));
