@@ -115,6 +115,8 @@ export class ToldEvents {
 
   #stored(event: KvStored, nowMs: number): void {
     const { engineHashes, blockTokens } = event;
+    // Room is made for blocks of the size that an event names: only if it has one is that size borne out by its bytes.
+    if (engineHashes.length === 0) return;
     if (!event.fullAttention && this.#group === event.group) {
       // TensorRT-LLM tells windows only: the largest is known to be so once one of its events has come.
       this.letGo("forget");

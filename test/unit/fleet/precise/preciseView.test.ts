@@ -63,6 +63,13 @@ describe("a view of what an engine's events tell", () => {
     assert.equal(view.state.state, "live");
   });
 
+  it("passes over a store of no blocks, whatever size it gives them", () => {
+    const { tell, view, held } = followed();
+    tell(stored([], { blockTokens: 2 ** 30 }));
+    tell(stored([1, 2]), stored([], { blockTokens: 2 ** 30, parent: 2n }));
+    assert.deepEqual([view.state.state, held(prompt(8))], ["live", [2, 2, 2]]);
+  });
+
   it("does not mistake other groups' removals for its own before it has any block", () => {
     const { tell, view, held } = followed();
     tell(stored([3], { group: 1, fullAttention: false }), removed([3], "gpu", 1));
