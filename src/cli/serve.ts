@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { ConfigFile } from "#src/config/configFile.ts";
 import { ConfigError } from "#src/config/configError.ts";
+import { isLoopback } from "#src/config/loopback.ts";
 import { configFrom, loadConfig } from "#src/config/loadConfig.ts";
 import type { Config, ConfigInput } from "#src/config/schema.ts";
 import { processTimers } from "#src/determinism/timers.ts";
@@ -40,7 +41,11 @@ async function serve(flags: ServeFlags): Promise<void> {
   const config = await configOf(flags);
   const router = await startRouter(config);
   const file = flags.config === undefined ? null : watched(flags.config, router);
-  console.error(`kvasir listens on ${router.url}, admin on ${router.adminUrl ?? "no port"}`);
+  const open = config.keys.length === 0 && !isLoopback(config.listen.host);
+  console.error(
+    `kvasir listens on ${router.url}, admin on ${router.adminUrl ?? "no port"}` +
+      (open ? "\nThere are no client keys: everybody who can reach it may use it (kvasir key create)." : ""),
+  );
   await runUntilSignal({
     reload: () => {
       if (file === null) console.error("SIGHUP: there is no configuration file to load again");

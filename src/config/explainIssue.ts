@@ -10,22 +10,28 @@ export interface Problem {
   readonly text: string;
 }
 
-/** What is wrong, with key path, value and what is allowed: `limits.connectMs: 0 is not allowed; allowed: 1..600000`. */
-export function explainIssue(issue: Issue): readonly Problem[] {
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(issue.path, key));
+type Path = readonly PropertyKey[];
+
+/**
+ * What is wrong, with key path, value and what is allowed: `limits.connectMs: 0 is not allowed; allowed: 1..600000`.
+ * `under`: where in a configuration the value would stand, if it is only a part of one.
+ */
+export function explainIssue(issue: Issue, under: Path = []): readonly Problem[] {
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(issue.path, key, under));
   const inner = issue.code === "invalid_union" ? meantVariant(issue) : null;
-  if (inner !== null) return inner.flatMap(explainIssue);
-  const allowed = allowedText(nodesAt(issue.path));
-  if (issue.input !== undefined) return [notAllowed(issue.path, issue.input, allowed)];
+  if (inner !== null) return inner.flatMap((one) => explainIssue(one, under));
+  const allowed = allowedText(nodesAt([...under, ...issue.path]));
+  if (issue.input !== undefined) return [notAllowed(issue.path, issue.input, allowed, under)];
   return [{ path: issue.path, text: `${pathText(issue.path)}: is missing; allowed: ${allowed}` }];
 }
 
-export function notAllowed(path: readonly PropertyKey[], input: unknown, allowed: string): Problem {
-  return { path, text: `${pathText(path)}: ${quote(input, nodesAt(path))} is not allowed; allowed: ${allowed}` };
+export function notAllowed(path: Path, input: unknown, allowed: string, under: Path = []): Problem {
+  const value = quote(input, nodesAt([...under, ...path]));
+  return { path, text: `${pathText(path)}: ${value} is not allowed; allowed: ${allowed}` };
 }
 
-function unknownKey(path: readonly PropertyKey[], key: string): Problem {
-  const known = nodesAt(path).flatMap((node) => Object.keys(node.properties ?? {}));
+function unknownKey(path: Path, key: string, under: Path): Problem {
+  const known = nodesAt([...under, ...path]).flatMap((node) => Object.keys(node.properties ?? {}));
   return { path: [...path, key], text: `${pathText([...path, key])}: ${unknownName("key", key, known)}` };
 }
 

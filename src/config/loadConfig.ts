@@ -57,7 +57,9 @@ function check(written: unknown, environment: Environment, placeOf: PlaceOf): Co
     );
   }
   const parsed = configSchema.safeParse(value, { reportInput: true });
-  const problems = parsed.success ? crossChecks(parsed.data) : parsed.error.issues.flatMap(explainIssue);
+  const problems = parsed.success
+    ? crossChecks(parsed.data)
+    : parsed.error.issues.flatMap((issue) => explainIssue(issue));
   if (!parsed.success || problems.length > 0)
     throw new ConfigError(problems.map(({ path, text }) => withPlace(placeOf(path), text)));
   const config = deepFreeze(parsed.data);

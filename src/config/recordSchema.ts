@@ -24,4 +24,4 @@ export const recordSchema = z
       ),
   })
   .prefault({})
-  .describe("Recording of traffic for `kvasir replay` and `kvasir tune`. Changing it takes a restart.");
+  .describe("Recording of traffic for `kvasir replay`. Changing it takes a restart.");

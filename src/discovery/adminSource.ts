@@ -14,11 +14,19 @@ export class AdminSource implements Source {
     this.#maxEndpoints = maxEndpoints;
   }
 
-  /** Adds an endpoint, or replaces the one of the same name. Throws RouterError `invalid_request`. */
-  add(input: unknown): EngineEndpoint {
+  /**
+   * Adds an endpoint, or replaces the one of the same name. `used`: all that are known; what another source names would
+   * be left out. Throws RouterError `invalid_request`.
+   */
+  add(input: unknown, used: readonly EngineEndpoint[] = []): EngineEndpoint {
     const endpoint = parseEndpoint(input);
-    const twin = this.list().find((known) => known.url === endpoint.url && known.name !== endpoint.name);
-    if (twin !== undefined) throw badEndpoint("url", `${endpoint.url} is there already, as ${twin.name}.`);
+    const { name, url } = endpoint;
+    const own = this.list();
+    const foreign = used.filter((known) => !own.some((each) => each.name === known.name && each.url === known.url));
+    const twin = [...foreign, ...own.filter((known) => known.name !== name)].find((known) => known.url === url);
+    if (twin !== undefined) throw badEndpoint("url", `${url} is there already, as ${twin.name}.`);
+    const namesake = foreign.find((known) => known.name === name);
+    if (namesake !== undefined) throw badEndpoint("name", `${name} is there already, at ${namesake.url}.`);
     if (!this.#byName.has(endpoint.name) && this.#byName.size >= this.#maxEndpoints) {
       throw badEndpoint("endpoints", `at most ${this.#maxEndpoints} can be added.`);
     }

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { explainIssue, pathText } from "#src/config/explainIssue.ts";
+import type { RouterError } from "#src/errors/routerError.ts";
 import { PRIORS } from "../hardware/stepTimes.ts";
 import { badEndpoint, defaultName, normalEngineUrl } from "./engineUrl.ts";
 import { KvEventsInput, toKvEventEndpoints } from "./kvEventsInput.ts";
@@ -35,12 +37,8 @@ const EndpointInput = z.strictObject({
 
 /** Reads an endpoint: a URL, or an object with `url` and more. Throws RouterError `invalid_request` that names the key. */
 export function parseEndpoint(input: unknown): EngineEndpoint {
-  const read = EndpointInput.safeParse(typeof input === "string" ? { url: input } : input);
-  if (!read.success) {
-    const [issue] = read.error.issues;
-    const key = issue?.path.join(".") || "endpoint";
-    throw badEndpoint(key, `${issue?.message ?? "invalid"}.`);
-  }
+  const read = EndpointInput.safeParse(typeof input === "string" ? { url: input } : input, { reportInput: true });
+  if (!read.success) throw refused(read.error.issues[0]);
   const { labels = {}, ...given } = read.data;
   const url = normalEngineUrl(given.url);
   return {
@@ -59,16 +57,28 @@ export function parseEndpoint(input: unknown): EngineEndpoint {
   };
 }
 
+/** In the words of the configuration's own checks, where the schema knows them. */
+function refused(issue: z.core.$ZodIssue | undefined): RouterError {
+  if (issue === undefined || issue.code === "custom" || issue.code === "invalid_format") {
+    return badEndpoint(issue?.path.join(".") || "engine", `${issue?.message ?? "invalid"}.`);
+  }
+  const [problem] = explainIssue(issue, ["engines", 0]);
+  if (problem === undefined || problem.path.length === 0)
+    return badEndpoint("engine", "allowed: a URL, or a mapping with a url.");
+  const key = pathText(problem.path);
+  return badEndpoint(key, problem.text.slice(`${key}: `.length));
+}
+
 /** Reads a list of endpoints; the error says which entry. */
 export function parseEndpoints(input: unknown, maxEndpoints: number): EngineEndpoint[] {
-  if (!Array.isArray(input)) throw badEndpoint("endpoints", "not a list; each entry is a URL or an object with a url.");
+  if (!Array.isArray(input)) throw badEndpoint("engines", "not a list; each entry is a URL or a mapping with a url.");
   if (input.length > maxEndpoints)
-    throw badEndpoint("endpoints", `${input.length} entries; at most ${maxEndpoints} are allowed.`);
+    throw badEndpoint("engines", `${input.length} entries; at most ${maxEndpoints} are allowed.`);
   return input.map((entry: unknown, at) => {
     try {
       return parseEndpoint(entry);
     } catch (caught) {
-      throw badEndpoint(`endpoints[${at}]`, caught instanceof Error ? caught.message : "invalid");
+      throw badEndpoint(`engines[${at}]`, caught instanceof Error ? caught.message : "invalid");
     }
   });
 }

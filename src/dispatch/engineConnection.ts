@@ -165,7 +165,8 @@ export class EngineConnection implements MessageHandler, Deadline {
     this.#answerBegan = true;
     try {
       const result = this.#parser.execute(readBuffer, 0, length);
-      if (!result.ok) this.#lose(malformedAnswer(result.reason));
+      if (!result.ok)
+        this.#lose(malformedAnswer(result.tooLarge ? "its headers are too large or too many" : result.reason));
       else if (this.#complete) this.#answered(result.used === length);
       else return this.#handler?.onReadDone() ?? false;
     } catch (caught) {

@@ -101,6 +101,9 @@ function object(value: unknown): Record<string, unknown> | null {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
 }
 
+/** No context is near it; a count beyond would stay in sums for ever, and leave a key in debt that it never works off. */
+const MAX_TOKENS = 1_000_000_000;
+
 function count(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS ? value : null;
 }

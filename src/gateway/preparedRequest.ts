@@ -10,7 +10,7 @@ import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
 import { promptIdentity, type IdentityTools } from "./promptIdentity.ts";
-import { modelsNotKnown } from "./refusals.ts";
+import { modelsNotKnown, refuseEncoded } from "./refusals.ts";
 import { requestedService } from "./requestedService.ts";
 
 export interface PrepareTools extends IdentityTools {
@@ -35,6 +35,7 @@ export function prepare(
   tools: PrepareTools,
 ): PreparedRequest | Promise<PreparedRequest> {
   const { head, body } = incoming;
+  refuseEncoded(head.header("content-encoding"));
   const contentType = head.header("content-type") ?? "";
   const limits = { maxBodyBytes: tools.limits.bodyBytes };
   const shape = tools.reader.read(head.method, head.target, contentType, body, limits);

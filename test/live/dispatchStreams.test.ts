@@ -171,6 +171,15 @@ describe("a stream that breaks", () => {
     }
   });
 
+  test("headers without end: engine_failed, which says why", async () => {
+    const { rig } = await setUp(({ socket }) => {
+      socket.on("error", () => {});
+      socket.write(`HTTP/1.1 200 OK\r\n${`X-A: ${"a".repeat(1000)}\r\n`.repeat(400)}`);
+    });
+    const { text } = await talk(rig.port, post());
+    assert.match(text, /^HTTP\/1\.1 502[^]*its headers are too large or too many/u);
+  });
+
   test("bytes that are not HTTP: engine_failed, before and after the first byte", async () => {
     const { rig } = await setUp(({ socket }) => socket.write("SMTP ready\r\n"));
     assert.match((await talk(rig.port, post())).text, /^HTTP\/1\.1 502[^]*"code":"engine_failed"/u);

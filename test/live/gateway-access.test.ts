@@ -153,6 +153,16 @@ describe("requests that make no sense", () => {
     );
   });
 
+  it("never reach an engine in a form that only the engine could unpack", async () => {
+    await using setup = await setUp([{}]);
+    const body = { kv_transfer_params: { do_remote_prefill: true } };
+    assert.deepEqual(await errorOf(await chat(setup.url, body, { "content-encoding": "gzip" })), [
+      415,
+      "unsupported_media_type",
+    ]);
+    assert.equal((await chat(setup.url, body, { "content-encoding": "identity" })).status, 200);
+  });
+
   it("never reach an engine by a trick of framing or address", async () => {
     await using setup = await setUp([{}]);
     const length = "content-length: 5\r\n";

@@ -69,6 +69,8 @@ describe("the admin listener", () => {
       assert.equal((await fetch(`${setup.adminUrl}/replicas/${name}`, { method: "DELETE" })).status, 404);
       assert.equal((await fetch(`${setup.adminUrl}/replicas/${first!.id}`, { method: "DELETE" })).status, 400);
       assert.equal((await post("/replicas", { url: "ftp://x" })).status, 400);
+      const twin = await post("/replicas", { url: setup.engines[0]!.url, name: "twin" });
+      assert.deepEqual([twin.status, /is there already, as/.test(await twin.text())], [400, true]);
       const form = await fetch(`${setup.adminUrl}/replicas`, { method: "POST", body: `{"url":"http://10.9.9.9"}` });
       assert.equal(form.status, 415);
     } finally {

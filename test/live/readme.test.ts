@@ -12,6 +12,7 @@ import { startEmulatedEngine, type EmulatedEngine } from "#src/emulator/emulated
 
 const ROOT = join(import.meta.dirname, "../..");
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const OPERATIONS = readFileSync(join(ROOT, "docs/operations.md"), "utf8");
 const MAIN = join(ROOT, "src/cli/main.ts");
 const folder = mkdtempSync(join(tmpdir(), "kvasir-readme-"));
 const children: ChildProcess[] = [];
@@ -27,13 +28,13 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function blocks(language: string): string[] {
-  return [...README.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, "gm"))].map(([, text = ""]) => text);
+function blocks(language: string, page = README): string[] {
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, "gm"))].map(([, text = ""]) => text);
 }
 
-/** The block of the README that holds `needle`; examples moved away must not silently stop being tested. */
-function blockWith(language: string, needle: string): string {
-  const found = blocks(language).find((block) => block.includes(needle));
+/** The block of the README, or of `page`, that holds `needle`; examples moved away must not silently stop being tested. */
+function blockWith(language: string, needle: string, page = README): string {
+  const found = blocks(language, page).find((block) => block.includes(needle));
   assert.ok(found, `no ${language} block with ${needle}`);
   return found;
 }
@@ -57,7 +58,9 @@ async function outputOf(child: ChildProcess): Promise<string> {
 }
 
 /** Starts `kvasir serve …` on free ports and resolves with both addresses once an engine is known. */
-async function serve(command: string): Promise<{ child: ChildProcess; url: string; adminUrl: string }> {
+async function serve(
+  command: string,
+): Promise<{ child: ChildProcess; url: string; adminUrl: string; said: () => string }> {
   const child = run(command);
   let text = "";
   for await (const bytes of child.stderr ?? []) {
@@ -68,7 +71,7 @@ async function serve(command: string): Promise<{ child: ChildProcess; url: strin
     child.stdout?.on("data", () => undefined);
     const [, url = "", adminUrl = ""] = match;
     while ((await fetch(`${adminUrl}/readyz`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
-    return { child, url: url.replace("0.0.0.0", "127.0.0.1"), adminUrl };
+    return { child, url: url.replace("0.0.0.0", "127.0.0.1"), adminUrl, said: () => text };
   }
   return assert.fail(`serve ended: ${text}`);
 }
@@ -80,7 +83,7 @@ async function shell(script: string): Promise<string> {
 
 test("serve needs no file, and the curl lines work", async () => {
   const command = forThisTest(blockWith("sh", "kvasir serve --engine"));
-  const { child, url, adminUrl } = await serve(`${command.trim()} --port 0 --admin-port 0`);
+  const { child, url, adminUrl, said } = await serve(`${command.trim()} --port 0 --admin-port 0`);
   const here = (text: string): string =>
     text
       .replaceAll("http://127.0.0.1:8080", url)
@@ -90,6 +93,7 @@ test("serve needs no file, and the curl lines work", async () => {
   assert.match(answers, /"id":"Qwen\/Qwen3-32B"/);
   assert.match(answers, /x-kvasir-explain: .*winner=.*prefill=/i);
   assert.match(answers, /"ready":true/);
+  assert.match(said(), /no client keys: everybody/, "it listens on all interfaces");
   const explained = await shell(here(blockWith("sh", "/decisions")));
   assert.match(explained, /"runnerUp":/);
   child.kill("SIGTERM");
@@ -118,6 +122,26 @@ test("the configuration file is good, its commands run, and its alias answers wi
   assert.equal(answer.status, 200, await answer.text());
   child.kill("SIGTERM");
   await once(child, "exit");
+});
+
+test("the curl lines for engines add, drain, resume and remove one", async () => {
+  const third = await startEmulatedEngine({ model: "Qwen/Qwen3-32B", timeScale: 0.02 });
+  const { child, adminUrl } = await serve(`npx kvasir serve --engine ${engines[0]!.url} --port 0 --admin-port 0`);
+  try {
+    const here = (text: string): string =>
+      [third.url, engines[0]!.url].reduce(
+        (changed, url, at) => changed.replaceAll(`10.0.0.${at === 0 ? 3 : 1}:8000`, new URL(url).host),
+        text.replaceAll("http://127.0.0.1:9091", adminUrl),
+      );
+    const changed = await shell(here(blockWith("sh", "-X DELETE", OPERATIONS)));
+    assert.match(changed, /"url":"http:\/\/127\.0\.0\.1:\d+"[^]*"removed":/);
+    const drained = await shell(here(blockWith("sh", "/drain", OPERATIONS)));
+    assert.match(drained, /"state":"draining"[^]*"reservedRequests":0[^]*"state":"probing"/);
+  } finally {
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    await third.stop();
+  }
 });
 
 test("every page that is linked exists", () => {

@@ -117,7 +117,10 @@ export class AdminApi {
     if (id === undefined) {
       if (method === "GET") return json({ replicas: replicaReports(fleet, clock.nowMs()) });
       if (method !== "POST") throw notAllowed(method, "GET, POST");
-      const { apiKey: _apiKey, ...added } = this.#parts.source().add(jsonBody(contentType, body));
+      const { apiKey: _apiKey, ...added } = this.#parts.source().add(
+        jsonBody(contentType, body),
+        fleet.replicas().map(({ endpoint }) => endpoint),
+      );
       log.event("info", "engine added by the admin API", { engine: added.name, url: added.url });
       return json(added, 201);
     }
@@ -149,7 +152,7 @@ export class AdminApi {
 /** JSON only: a type that a browser sends to another site without asking it first must not do anything here. */
 function jsonBody(contentType: string, body: Buffer): unknown {
   if (!/^application\/json\b/i.test(contentType)) {
-    throw unsupportedMediaType("Send application/json.");
+    throw unsupportedMediaType("Send the header content-type: application/json.");
   }
   try {
     return JSON.parse(body.toString("utf8"));

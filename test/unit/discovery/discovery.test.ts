@@ -120,7 +120,14 @@ describe("the admin API's source", () => {
     for (let i = 0; i < 50; i++) admin.add(`http://h:${1000 + i}`);
     assert.throws(() => admin.add("http://h:1"), /at most 50/);
     assert.throws(() => admin.add({ url: "http://h:1000", name: "twin" }), /is there already, as h:1000/);
-    admin.add({ url: "http://h:1000", role: "decode" });
+    const used = [parseEndpoint({ url: "http://listed:1", name: "listed" })];
+    assert.throws(() => admin.add({ url: "http://listed:1", name: "other" }, used), /is there already, as listed/);
+    assert.throws(() => admin.add({ url: "http://h:1000", name: "listed" }, used), /is there already/);
+    assert.throws(
+      () => admin.add({ url: "http://h:9", name: "listed" }, used),
+      /listed is there already, at http:\/\/listed:1/,
+    );
+    admin.add({ url: "http://h:1000", role: "decode" }, [...used, ...admin.list()]);
     assert.equal(admin.list().length, 50);
   });
 });

@@ -92,16 +92,20 @@ describe("an endpoint", () => {
       ["http://h:1/?model=x", "url", /query/],
       ["http://h:1/#x", "url", /query or fragment/],
       ["", "url", /not a URL/],
-      [{ name: "x" }, "url", /string/],
-      [{ url: "http://h:1", urll: 1 }, "endpoint", /urll/],
+      [{ name: "x" }, "url", /is missing; allowed: an http or https origin/],
+      [{ url: "http://h:1", urll: 1 }, "urll", /^urll: unknown key; did you mean url\?$/],
       [{ url: "http://h:1", name: "two words" }, "name", /allowed are/],
-      [{ url: "http://h:1", engine: "tgi" }, "engine", /vllm/],
-      [{ url: "http://h:1", labels: { shelf: "1" } }, "labels", /shelf/],
-      [{ url: "http://h:1", dataParallelRanks: 0 }, "dataParallelRanks", /1/],
+      [{ url: "http://h:1", engine: "tgi" }, "engine", /^engine: "tgi" is not allowed; allowed: vllm, sglang/],
+      [
+        { url: "http://h:1", labels: { shelf: "1" } },
+        "labels.shelf",
+        /unknown key; known: gpu, host, nvlinkDomain, rack, zone/,
+      ],
+      [{ url: "http://h:1", dataParallelRanks: 0 }, "dataParallelRanks", /: 0 is not allowed; allowed: 1\.\.1024$/],
       [{ url: "http://h:1", prior: "gpt/abacus" }, "prior", /known are/],
       [{ url: "http://h:1", apiKey: "a\r\nb" }, "apiKey", /printable/],
-      [42, "endpoint", /object/],
-      [null, "endpoint", /object/],
+      [42, "engine", /a URL, or a mapping with a url/],
+      [null, "engine", /a URL, or a mapping with a url/],
     ];
     for (const [input, param, message] of bad) {
       const error = refusal(input);
@@ -128,7 +132,7 @@ describe("an endpoint", () => {
 describe("a list of endpoints", () => {
   it("is bounded, and names the entry at fault", () => {
     assert.throws(() => parseEndpoints(["http://h:1", "http://h:2", "http://h:3"], 2), /3 entries; at most 2/);
-    assert.throws(() => parseEndpoints(["http://h:1", "nonsense"], 5), /endpoints\[1\].*not a URL/);
+    assert.throws(() => parseEndpoints(["http://h:1", "nonsense"], 5), /engines\[1\].*not a URL/);
     assert.throws(() => parseEndpoints({ a: 1 }, 5), /not a list/);
     assert.throws(() => parseEndpoints(null, 5), /not a list/);
     assert.deepEqual(parseEndpoints([], 5), []);

@@ -53,6 +53,10 @@ describe("readUsage", () => {
     ],
     "cut off at its start": ['ns":4},"prompt_tokens":3}}', usage(null, null, null)],
     "cut off at its end": ['{"usage":{"prompt_tokens":3', usage(null, null, null)],
+    "counts that no answer can have": [
+      '{"usage":{"prompt_tokens":1e308,"completion_tokens":1000000001,"prompt_tokens_details":{"cached_tokens":0.5}}}',
+      usage(null, null, null),
+    ],
     "counts that are none": ['{"usage":{"prompt_tokens":"3","completion_tokens":-1}}', usage(null, null, null)],
     nothing: ["", usage(null, null, null)],
   };
