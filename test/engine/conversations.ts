@@ -45,7 +45,8 @@ export async function converse(url: string, spec: ConversationSpec, blockTokens:
   const systems = Array.from({ length: 3 }, (_, at) => `You are assistant ${at}. ${text(60)}`);
   const plans = Array.from({ length: spec.conversations }, (_, at) => ({
     system: systems[at % systems.length]!,
-    turns: Array.from({ length: spec.turns }, () => text(60 + random.below(80))),
+    // Long enough that computing a conversation anew costs more than waiting for a turn of another.
+    turns: Array.from({ length: spec.turns }, () => text(200 + random.below(150))),
   }));
   const talk = async (): Promise<void> => {
     for (let plan = plans.pop(); plan !== undefined; plan = plans.pop()) {
