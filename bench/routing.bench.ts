@@ -137,6 +137,7 @@ function decider(count: number, policyName: string): () => number {
       cachedTokens,
       hostTokens: null,
       diskTokens: null,
+      lineMs: null,
       heldTokens,
       expectedOutputTokens: 300,
       nowMs: 1000,

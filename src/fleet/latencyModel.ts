@@ -104,6 +104,14 @@ export class LatencyModel {
     );
   }
 
+  /** As `prefillMs`, by the prior alone: what is learned meanwhile does not change it. */
+  priorPrefillMs(newTokens: number, cachedTokens: number): number {
+    if (!(newTokens > 0)) return 0;
+    const u = newTokens / 1000;
+    const { prefillBaseMs, prefillMsPerKtok, prefillMsPerKtok2 } = this.#prior;
+    return prefillBaseMs + prefillMsPerKtok * u + prefillMsPerKtok2 * u * (2 * (Math.max(0, cachedTokens) / 1000) + u);
+  }
+
   stepMs(sequences: number, kvTokens: number): number {
     const prior = this.#prior;
     return this.#step.predict(

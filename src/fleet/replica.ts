@@ -116,13 +116,26 @@ export class Replica {
     };
   }
 
+  /** Whether the engine takes more requests at all, be it into a queue of its own. */
+  accepts(nowMs: number): boolean {
+    if (this.health.held(nowMs)) return false;
+    return this.load.requests < this.health.window || this.load.slotsTaken(nowMs) === 0;
+  }
+
   /** Whether batch slots are free for `sequences` more, and the engine has not asked to be left alone. */
   hasRoom(sequences: number, nowMs: number): boolean {
     if (this.health.held(nowMs)) return false;
     const taken = this.load.slotsTaken(nowMs);
     if (taken === 0) return true;
     const { maxRunningRequests } = this.#limits;
-    const needed = Math.min(sequences, Math.max(1, Math.floor(maxRunningRequests * SLOTS_FOR_MANY)));
-    return taken + needed <= maxRunningRequests && this.load.requests < this.health.window;
+    return (
+      taken + slotsNeeded(sequences, maxRunningRequests) <= maxRunningRequests &&
+      this.load.requests < this.health.window
+    );
   }
+}
+
+/** Slots that must be free for a request of so many sequences. */
+export function slotsNeeded(sequences: number, slots: number): number {
+  return Math.min(sequences, Math.max(1, Math.floor(slots * SLOTS_FOR_MANY)));
 }

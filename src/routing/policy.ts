@@ -24,6 +24,8 @@ export interface ChoiceInput {
   readonly diskTokens: ArrayLike<number> | null;
   /** Tokens that the replica's cache holds of all prompts together; null: not known. */
   readonly heldTokens: ArrayLike<number> | null;
+  /** Predicted time that the request waits in the router for the replica before it is sent; null: it is sent at once. */
+  readonly lineMs: ArrayLike<number> | null;
   /** Of each sequence. */
   readonly expectedOutputTokens: number;
   readonly nowMs: number;
@@ -55,5 +57,10 @@ export interface Policy {
   readonly name: string;
   /** Of a policy that goes by price: pairs compete with its choice. Absent: they serve only what nobody serves alone. */
   readonly priceSettings?: PriceSettings;
+  /**
+   * Its choice counts `lineMs`, has prices, and changes nothing: a request may wait for what it would choose, and be
+   * chosen for again. Others are asked only once there is room.
+   */
+  readonly bindsLate?: boolean;
   choose(input: ChoiceInput): Choice;
 }

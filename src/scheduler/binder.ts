@@ -15,6 +15,7 @@ import type { PricedPair } from "#src/routing/pairs/pairChooser.ts";
 import type { Choice, ChoiceInput, Policy } from "#src/routing/policy.ts";
 import { PriceTable } from "#src/routing/priceTable.ts";
 import type { ClassTable } from "./classes.ts";
+import type { LineMs } from "./line.ts";
 import { loadAtBinding, type LoadAtBinding } from "./loadAtBinding.ts";
 import { PairBinder, type ChosenPair } from "./pairs/pairBinder.ts";
 import { dropPrefill } from "./pairs/prefillEnds.ts";
@@ -26,8 +27,18 @@ import type { Ticket } from "./ticket.ts";
 /** Back soon, where no quarantine says when a replica will be tried again. */
 const NO_REPLICA_RETRY_MS = 5_000;
 
-/** `wait`: some replica can serve the request, but none has room now. */
-export type Binding = Placement | RouterError | "wait";
+/** What a request would get if it were placed now. It is valid until another one is weighed. */
+export interface Weighed {
+  readonly policy: string;
+  readonly input: ChoiceInput & { readonly candidates: readonly Replica[] };
+  /** What the policy would choose; null: no single replica is to be had. */
+  readonly alone: Choice | null;
+  readonly pair: ChosenPair | null;
+  readonly takesPair: boolean;
+  /** Why it would not be split. */
+  readonly whole: WholeReason | null;
+  readonly eligibility: Eligibility;
+}
 
 interface PlacementParts {
   readonly replica: Replica;
@@ -39,7 +50,7 @@ interface PlacementParts {
 }
 
 /**
- * Binds one request to one replica or to a pair, or says why not: eligibility from the fleet, choice by the policy, and
+ * Finds one request a replica or a pair, or says why not: eligibility from the fleet, choice by the policy, and
  * between its choice and the cheapest pair by price.
  */
 export class Binder {
@@ -50,6 +61,7 @@ export class Binder {
   #decisions = 0;
   readonly #cached = new CachedTokens();
   readonly #pairs: PairBinder;
+  #lineMs = new Float64Array(8);
 
   constructor(fleet: Fleet, random: Random) {
     this.#fleet = fleet;
@@ -61,38 +73,59 @@ export class Binder {
       .padStart(8, "0");
   }
 
-  bind(ticket: Ticket, policy: Policy, classes: ClassTable, nowMs: number): Binding {
+  /**
+   * Asks the policy. Without `lineMs` only replicas that have room are candidates; with it, all that take requests.
+   * `wait`: some replica can serve the request, but none is a candidate now.
+   */
+  weigh(
+    ticket: Ticket,
+    policy: Policy,
+    classes: ClassTable,
+    lineMs: LineMs | null,
+    nowMs: number,
+  ): Weighed | RouterError | "wait" {
     const { request } = ticket;
     const eligibility = this.#fleet.eligible(request, ticket.excluded, nowMs);
     const legPools = this.#fleet.legs(request, ticket.excluded, eligibility.branch !== "normal", nowMs);
     if (eligibility.candidates.length === 0 && legPools.length === 0) return this.#refusal(ticket, eligibility, nowMs);
-    const candidates = withRoom(eligibility.candidates, request.sequences, nowMs);
+    const candidates = those(eligibility.candidates, (replica) =>
+      lineMs === null ? replica.hasRoom(request.sequences, nowMs) : replica.accepts(nowMs),
+    );
 
     const cached = this.#cached;
     cached.read(this.#fleet, request.identity, candidates);
     const expectedOutputTokens = request.generates
       ? this.#fleet.outputLengths.expect(request.model, request.tenant, request.maxOutputTokens)
       : 0;
-    const input: ChoiceInput = {
+    const input = {
       request,
       candidates,
       cachedTokens: cached.gpu,
       hostTokens: cached.host,
       diskTokens: cached.disk,
       heldTokens: cached.held,
+      lineMs: lineMs === null ? null : this.#lines(candidates, lineMs),
       expectedOutputTokens,
       nowMs,
       random: this.#random,
       classTargets: classes.get(request.className),
     };
     const alone = candidates.length === 0 ? null : policy.choose(input);
-    const pair = this.#pair(legPools, input, policy, alone);
+    const pair = this.#pair(legPools, input, { policy, alone, lineMs });
     if (alone === null && pair === null) return "wait";
     const takesPair = pair !== null && (alone === null || pair.priced.totalMs < priceOf(alone));
+    const whole = pair !== null ? "not_worth_it" : (request.unsplit ?? (legPools.length > 0 ? "no_pair" : null));
+    return { policy: policy.name, input, alone, pair, takesPair, whole, eligibility };
+  }
+
+  /** Carries out what was weighed last. */
+  place(ticket: Ticket, weighed: Weighed, nowMs: number): Placement | RouterError {
+    const { request } = ticket;
+    const { policy, input, alone, pair, takesPair, eligibility } = weighed;
     const decision = recordDecision({
       id: `${this.#idPrefix}-${(this.#decisions++).toString(36)}`,
       requestId: request.id,
-      policy: policy.name,
+      policy,
       model: request.model,
       input,
       choice: alone ?? nobodyAlone(pair!.priced),
@@ -102,30 +135,35 @@ export class Binder {
       ineligible: eligibility.ineligible,
       attempt: ticket.attempt,
     });
-    if (takesPair) return this.#placePair(ticket, pair, decision, nowMs);
-    const whole = pair !== null ? "not_worth_it" : (request.unsplit ?? (legPools.length > 0 ? "no_pair" : null));
-    return this.#place(ticket, candidates[alone!.index]!, alone!.index, decision, { nowMs, whole });
+    return takesPair && pair !== null
+      ? this.#placePair(ticket, pair, decision, nowMs)
+      : this.#placeAlone(ticket, weighed, decision, nowMs);
   }
 
   /** A pair that could be better than what a replica would do alone. */
-  #pair(pools: readonly LegPool[], input: ChoiceInput, policy: Policy, alone: Choice | null): ChosenPair | null {
+  #pair(
+    pools: readonly LegPool[],
+    input: ChoiceInput,
+    { policy, alone, lineMs }: { policy: Policy; alone: Choice | null; lineMs: LineMs | null },
+  ): ChosenPair | null {
     // Against a choice without a price, a pair has nothing to be compared by.
     if (pools.length === 0 || (alone !== null && alone.prices === null)) return null;
     const { request, expectedOutputTokens, classTargets, nowMs } = input;
     const ceilingMs = alone === null ? Number.POSITIVE_INFINITY : priceOf(alone);
     const settings = policy.priceSettings;
-    return this.#pairs.choose(pools, { request, expectedOutputTokens, classTargets, settings, ceilingMs, nowMs });
+    const wish = { request, expectedOutputTokens, classTargets, settings, ceilingMs, lineMs, nowMs };
+    return this.#pairs.choose(pools, wish);
   }
 
-  /** @param at place of the replica among the candidates */
-  #place(
+  #placeAlone(
     ticket: Ticket,
-    replica: Replica,
-    at: number,
+    { input, alone, whole }: Weighed,
     decision: Decision,
-    { nowMs, whole }: { nowMs: number; whole: WholeReason | null },
-  ): Binding {
+    nowMs: number,
+  ): Placement | RouterError {
     const { request } = ticket;
+    const at = alone!.index;
+    const replica = input.candidates[at]!;
     const onGpu = this.#cached.gpu[at]!;
     // What is in slower memory is brought up by the engine, not computed again.
     const cachedTokens = this.#cached.disk[at]!;
@@ -145,7 +183,7 @@ export class Binder {
     );
   }
 
-  #placePair(ticket: Ticket, pair: ChosenPair, decision: Decision, nowMs: number): Binding {
+  #placePair(ticket: Ticket, pair: ChosenPair, decision: Decision, nowMs: number): Placement | RouterError {
     const { request } = ticket;
     const { ledger } = this.#fleet;
     const { decode: replica } = pair;
@@ -184,6 +222,12 @@ export class Binder {
     });
   }
 
+  #lines(candidates: readonly Replica[], lineMs: LineMs): Float64Array {
+    if (this.#lineMs.length < candidates.length) this.#lineMs = new Float64Array(2 * candidates.length);
+    for (const [at, replica] of candidates.entries()) this.#lineMs[at] = lineMs(replica, this.#cached.gpu[at]!);
+    return this.#lineMs;
+  }
+
   #refusal({ request }: Ticket, { branch, ineligible }: Eligibility, nowMs: number): RouterError {
     const reasons: string[] = ineligible.map(({ reason }) => reason);
     if (branch === "unknown_model") {
@@ -208,10 +252,9 @@ export class Binder {
   }
 }
 
-function withRoom(candidates: readonly Replica[], sequences: number, nowMs: number): readonly Replica[] {
-  return candidates.every((replica) => replica.hasRoom(sequences, nowMs))
-    ? candidates
-    : candidates.filter((replica) => replica.hasRoom(sequences, nowMs));
+/** Without a new list where it would be the same. */
+function those(candidates: readonly Replica[], suits: (replica: Replica) => boolean): readonly Replica[] {
+  return candidates.every(suits) ? candidates : candidates.filter(suits);
 }
 
 /** Of the chosen candidate; Infinity: the policy has none. */

@@ -1,40 +1,73 @@
+import type { Replica } from "#src/fleet/replica.ts";
+import { mayStart } from "./readiness.ts";
 import type { Ticket } from "./ticket.ts";
 import type { Lane, WaitingRoom } from "./waitingRoom.ts";
 
-function leastFirst(lanes: ReadonlySet<Lane>): Ticket | null {
-  let least: Lane["first"] = null;
-  for (const { first } of lanes) {
-    if (first === null) continue;
-    if (least === null || first.key < least.key || (first.key === least.key && first.sequence < least.sequence))
-      least = first;
-  }
-  return least?.value ?? null;
-}
+/** Those that are offered room in one pass over a line; the rest is asked at the next. */
+const MAX_OFFERS = 64;
+/** Places of other lines, as parts of their length, whose holders an idle replica is offered to. */
+const STOLEN_FROM = [1, 0.5, 0.25];
+/** Lines, longest first, that an idle replica takes from. */
+const MAX_LINES = 3;
 
-/**
- * Offers room to those who wait for one model, in order, while `mayFit` says that there could be some. `tryBinding`
- * takes whom it decides out of the waiting room. Returns the decided ones.
- *
- * When the first of a lane cannot be bound, neither can those behind it, which want the same; only a retry has less
- * choice than they have, so it alone is stepped over.
- */
-export function bindInOrder(
+/** `decided`: it waits no more. Else the replica that it waits for; null: for any that takes requests at all. */
+export type Offer = "decided" | Replica | null;
+
+/** Offers room on one replica to those that wait for it, and then, if it is idle, to others that could do better here. */
+export function serveReplica(
   room: WaitingRoom,
   model: string,
-  mayFit: () => boolean,
-  tryBinding: (ticket: Ticket) => "decided" | "wait",
+  replica: Replica,
+  offer: (ticket: Ticket) => Offer,
+  nowMs: number,
 ): readonly Ticket[] {
-  const lanes = new Set(room.lanes(model));
   const decided: Ticket[] = [];
-  const steppedOver: { ticket: Ticket; rank: number; expiresMs: number }[] = [];
-  for (let ticket = leastFirst(lanes); ticket !== null && mayFit(); ticket = leastFirst(lanes)) {
-    if (tryBinding(ticket) === "decided") decided.push(ticket);
-    else if (ticket.excluded.size === 0) lanes.delete(room.laneOf(ticket));
-    else {
-      steppedOver.push({ ticket, rank: ticket.inLane!.key, expiresMs: ticket.inExpiry!.key });
-      room.remove(ticket);
+  const line = room.lineFor(model, replica);
+  if (line !== null) serveLine(line, replica, offer, () => mayStart(replica, nowMs), decided);
+  if (room.lineFor(model, replica) === null && mayStart(replica, nowMs))
+    takeFromOthers(room, model, replica, offer, decided);
+  return decided;
+}
+
+/** Those that wait for no replica of their own: all that serve them had asked to be left alone. */
+export function serveHomeless(line: Lane, offer: (ticket: Ticket) => Offer): readonly Ticket[] {
+  const decided: Ticket[] = [];
+  serveLine(line, null, offer, () => true, decided);
+  return decided;
+}
+
+/** `offer` moves who waits for another replica from now on, so each turn of the loop makes the line shorter or is the last. */
+function serveLine(
+  line: Lane,
+  home: Replica | null,
+  offer: (ticket: Ticket) => Offer,
+  goesOn: () => boolean,
+  decided: Ticket[],
+): void {
+  for (let offers = 0; offers < MAX_OFFERS && line.first !== null && goesOn(); offers++) {
+    const ticket = line.first.value;
+    const result = offer(ticket);
+    if (result === "decided") decided.push(ticket);
+    else if (result === home) return;
+  }
+}
+
+function takeFromOthers(
+  room: WaitingRoom,
+  model: string,
+  replica: Replica,
+  offer: (ticket: Ticket) => Offer,
+  decided: Ticket[],
+): void {
+  const lines = [...room.lines(model)].filter(([home]) => home !== replica);
+  lines.sort(([, a], [, b]) => b.size - a.size);
+  for (const [, line] of lines.slice(0, MAX_LINES)) {
+    for (const part of STOLEN_FROM) {
+      const entry = line.at(Math.ceil(part * (line.size - 1)));
+      if (entry !== undefined && offer(entry.value) === "decided") {
+        decided.push(entry.value);
+        return;
+      }
     }
   }
-  for (const { ticket, rank, expiresMs } of steppedOver) room.add(ticket, rank, expiresMs);
-  return decided;
 }

@@ -24,6 +24,11 @@ export class PriorityQueue<T> {
     return this.#heap[0] ?? null;
   }
 
+  /** Any of them: the least at 0, greater ones behind it. */
+  at(place: number): Queued<T> | undefined {
+    return this.#heap[place];
+  }
+
   /** In no particular order. */
   values(): T[] {
     return this.#heap.map(({ value }) => value);

@@ -8,7 +8,10 @@ export interface Waiting {
   readonly serviceClass: ServiceClass;
   /** When its waiting began; a retry keeps that of its first attempt. */
   readonly sinceMs: number;
-  /** Predicted work on the replica that suits it best: its uncached prompt, and its share of decode steps. */
+  /**
+   * What its uncached prompt takes on the replica that it waits for, by that one's prior: equal requests are equal work
+   * whatever was learned between their arrivals.
+   */
   readonly workMs: number;
 }
 
@@ -23,14 +26,18 @@ export interface QueueOrder {
   served(waiting: Waiting, nowMs: number): void;
 }
 
+/** Waiting that makes up for a millisecond more of work. */
+export const WAIT_PER_WORK = 20;
+
 /**
- * A request's arrival, put back in time by `ageingMs` for each step of priority.
+ * A request's arrival, put back in time by `ageingMs` for each step of priority and put off by the work that it brings.
  *
- * Everybody ages at one speed, so the rank needs no refresh, and starvation has a bound: a request of priority p is
- * overtaken only by those of priority q that arrived within `(q - p) · ageingMs` after it. Within a class it is FIFO,
- * and a retry keeps the place that its first arrival gave it.
+ * Everybody ages at one speed, so the rank needs no refresh, and starvation has a bound: a request of priority p and
+ * work w is overtaken only by those of priority q and work v that arrived within
+ * `(q - p) · ageingMs + (w - v) · WAIT_PER_WORK` after it. A retry keeps the place that its first arrival gave it.
  */
-export const BY_ARRIVAL: QueueOrder = {
-  rank: ({ request, serviceClass }, { ageingMs }) => request.arrivedMs - serviceClass.priority * ageingMs,
+export const LEAST_WORK_FIRST: QueueOrder = {
+  rank: ({ request, serviceClass, workMs }, { ageingMs }) =>
+    request.arrivedMs + WAIT_PER_WORK * workMs - serviceClass.priority * ageingMs,
   served: () => undefined,
 };

@@ -7,19 +7,23 @@ import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Policy } from "#src/routing/policy.ts";
 import { Binder } from "./binder.ts";
-import type { Binding } from "./binder.ts";
 import { ClassTable } from "./classes.ts";
 import { Feedback } from "./feedback.ts";
-import { bindInOrder } from "./lateBinding.ts";
+import { bindInOrder } from "./inOrder.ts";
+import { serveHomeless, serveReplica } from "./lateBinding.ts";
+import type { Offer } from "./lateBinding.ts";
+import { aheadMs } from "./line.ts";
 import { LivePlacements } from "./livePlacements.ts";
 import type { AttemptOutcome, Usage } from "./outcome.ts";
 import { overdue } from "./overdue.ts";
 import type { Placement } from "./placement.ts";
 import { QUEUE_LIMITS } from "./queueLimits.ts";
 import type { QueueLimits } from "./queueLimits.ts";
-import { BY_ARRIVAL } from "./queueOrder.ts";
+import { LEAST_WORK_FIRST } from "./queueOrder.ts";
 import type { QueueOrder, Waiting } from "./queueOrder.ts";
 import { queueFull, queueTimeout } from "./refusals.ts";
+import { depthMs, readyInMs } from "./readiness.ts";
+import { start } from "./start.ts";
 import { RetryAfter } from "./retryAfter.ts";
 import { UNOBSERVED } from "./schedulerObserver.ts";
 import type { SchedulerObserver } from "./schedulerObserver.ts";
@@ -29,6 +33,8 @@ import { WaitingRoom } from "./waitingRoom.ts";
 
 /** While somebody waits, what no call announces (a hold that ends, a replica that came or went) is looked at this often. */
 const RECHECK_MS = 50;
+/** Not sooner than this, however soon a replica is thought to be ready. */
+const LEAST_WAKE_MS = 5;
 /** While a replica does not answer, what it holds up is looked at this often. */
 const SILENCE_CHECK_MS = 1_000;
 
@@ -70,6 +76,8 @@ export class Scheduler {
   #limits: QueueLimits;
   #sequence = 0;
   #lastPassMs = 0;
+  /** When the first of the replicas that somebody waits for should be ready. */
+  #readyMs = Number.POSITIVE_INFINITY;
   #closed = false;
 
   constructor(options: SchedulerOptions) {
@@ -78,7 +86,7 @@ export class Scheduler {
     this.#feedback = new Feedback(options.fleet);
     this.#retryAfter = new RetryAfter(options.fleet);
     this.#observer = options.observer ?? UNOBSERVED;
-    this.#order = options.order ?? BY_ARRIVAL;
+    this.#order = options.order ?? LEAST_WORK_FIRST;
     this.#policyFor = options.policyFor;
     this.#classes = options.classes ?? new ClassTable();
     this.#limits = options.limits ?? QUEUE_LIMITS;
@@ -140,7 +148,9 @@ export class Scheduler {
     const ticket = new Ticket(request, nowMs, this.#sequence++, settle, options);
     if (this.#closed) this.#refuse(ticket, shuttingDown());
     else if (request.deadlineMs <= nowMs) this.#refuse(ticket, queueTimeout(0, this.#retryMs(request, nowMs)));
-    else if (this.#room.ofModel(request.model) > 0) this.#queueBehindOthers(ticket, nowMs);
+    else if (this.#bindsLate(request.model)) {
+      if (this.#offer(ticket, nowMs) !== "decided") this.#enqueue(ticket, nowMs);
+    } else if (this.#room.ofModel(request.model) > 0) this.#queueBehindOthers(ticket, nowMs);
     else if (this.#tryBinding(ticket, nowMs) === "wait") this.#enqueue(ticket, nowMs);
     ticket.settle();
     return ticket;
@@ -159,12 +169,13 @@ export class Scheduler {
     this.#feedback.prefilled(placement, usage, nowMs);
     this.#observer.prefilled?.(placement, nowMs);
     // Its slot is free, and only KV remains.
-    for (const model of this.#room.models()) this.#bindModel(model, nowMs);
+    if (placement.prefill !== null) this.#served(placement.prefill.replica, nowMs);
   }
 
   /** The first content of a streamed answer came. */
   firstToken(placement: Placement, nowMs: number): void {
     this.#feedback.firstToken(placement, nowMs);
+    this.#served(placement.replica, nowMs);
   }
 
   /** `outputTokens` so far, all sequences together. Not needed for every token. */
@@ -183,7 +194,8 @@ export class Scheduler {
     this.#live.remove(placement);
     if (outcome.kind === "answered") this.#retryAfter.completed(placement.request.model, nowMs);
     this.#observer.finished(placement, outcome, nowMs);
-    for (const model of this.#room.models()) this.#bindModel(model, nowMs);
+    this.#served(placement.replica, nowMs);
+    if (placement.prefill !== null) this.#served(placement.prefill.replica, nowMs);
   }
 
   /** Times out who waited too long, looks for room for the others, and gives up what silent replicas hold up. */
@@ -197,13 +209,21 @@ export class Scheduler {
       ticket.settle();
     }
     // Also without room: whose replicas are all gone must hear of it.
-    for (const model of this.#room.models()) this.#bindModel(model, nowMs, () => true);
+    for (const model of this.#room.models()) {
+      if (this.#bindsLate(model)) this.#serveAll(model, nowMs);
+      else this.#bindModel(model, nowMs, () => true);
+    }
   }
 
   /** When `tick` must be called at the latest; null: not while nobody waits and every replica answers. */
   nextWakeMs(): number | null {
     const expiryMs = this.#room.nextExpiryMs;
-    if (expiryMs !== null) return Math.min(expiryMs, this.#lastPassMs + RECHECK_MS);
+    if (expiryMs !== null)
+      return Math.min(
+        expiryMs,
+        this.#lastPassMs + RECHECK_MS,
+        Math.max(this.#lastPassMs + LEAST_WAKE_MS, this.#readyMs),
+      );
     return this.#silent.size > 0 && this.#live.size > 0 ? this.#lastPassMs + SILENCE_CHECK_MS : null;
   }
 
@@ -218,7 +238,8 @@ export class Scheduler {
   #admissionError(bodyBytes: number, nowMs: number): RouterError | null {
     if (this.#closed) return shuttingDown();
     const bound = this.#room.boundHit(bodyBytes, this.#limits);
-    if (bound === null || this.#fleet.replicas().some((replica) => takes(replica, nowMs))) return null;
+    const isTaking = (replica: Replica): boolean => takes(replica, nowMs) && !this.#room.awaits(replica);
+    if (bound === null || this.#fleet.replicas().some(isTaking)) return null;
     return queueFull(bound, this.#retryAfter.forAny(this.#room.requests, nowMs));
   }
 
@@ -242,8 +263,86 @@ export class Scheduler {
       return;
     }
     if (this.#room.requests === 0) this.#lastPassMs = nowMs;
-    this.#room.add(ticket, this.#order.rank(this.#waitingOf(ticket), this.#limits), expiresMs);
+    this.#room.add(ticket, ticket.rank ?? this.#order.rank(this.#waitingOf(ticket, 0), this.#limits), expiresMs);
     this.#observer.queued(request);
+  }
+
+  #bindsLate(model: string): boolean {
+    return this.#policyFor(model).bindsLate ?? false;
+  }
+
+  /** A replica has got further with what it has. */
+  #served(replica: Replica, nowMs: number): void {
+    for (const model of this.#room.models()) {
+      if (this.#bindsLate(model)) this.#serve(model, replica, nowMs);
+      else this.#bindModel(model, nowMs);
+    }
+  }
+
+  #serve(model: string, replica: Replica, nowMs: number): void {
+    const decided = serveReplica(this.#room, model, replica, (ticket) => this.#offer(ticket, nowMs), nowMs);
+    if (this.#room.lineFor(model, replica) !== null)
+      this.#readyMs = Math.min(this.#readyMs, nowMs + readyInMs(replica, nowMs));
+    for (const ticket of decided) ticket.settle();
+  }
+
+  #serveAll(model: string, nowMs: number): void {
+    this.#feedback.presumeFirstTokens(nowMs);
+    this.#readyMs = Number.POSITIVE_INFINITY;
+    const replicas = new Set(this.#fleet.pool(model));
+    for (const [replica] of this.#room.lines(model)) replicas.add(replica);
+    for (const replica of replicas) this.#serve(model, replica, nowMs);
+    for (const lane of this.#room.lanes(model)) {
+      if (lane.first?.value.home !== null) continue;
+      for (const ticket of serveHomeless(lane, (each) => this.#offer(each, nowMs))) ticket.settle();
+    }
+  }
+
+  /** Places a request if the replica that suits it best is ready and it is its turn there; else it waits for that one. */
+  #offer(ticket: Ticket, nowMs: number): Offer {
+    this.#feedback.presumeFirstTokens(nowMs);
+    const { model } = ticket.request;
+    const rank = (workMs: number): number => this.#order.rank(this.#waitingOf(ticket, workMs), this.#limits);
+    try {
+      const weighed = this.#binder.weigh(
+        ticket,
+        this.#policyFor(model),
+        this.#classes,
+        (replica, cachedTokens) => {
+          const line = this.#room.lineFor(model, replica);
+          if (line === null) return 0;
+          return aheadMs(line, rank(priorWorkMs(ticket, replica, cachedTokens)), ticket);
+        },
+        nowMs,
+      );
+      if (weighed instanceof RouterError) {
+        this.#refuse(ticket, weighed);
+        return "decided";
+      }
+      if (weighed === "wait") return this.#awaits(ticket, null, 0, rank(0));
+      const { replica, cachedTokens, workMs, startsInMs } = start(weighed, nowMs);
+      const first = this.#room.lineFor(model, replica)?.first ?? null;
+      const rankHere = rank(priorWorkMs(ticket, replica, cachedTokens));
+      const isNext = first === null || first.value === ticket || rankHere < first.key;
+      const isReady = replica.hasRoom(ticket.request.sequences, nowMs) && startsInMs <= depthMs(replica, nowMs);
+      if (!isNext || !isReady) return this.#awaits(ticket, replica, workMs, rankHere);
+      this.#placed(ticket, this.#binder.place(ticket, weighed, nowMs), nowMs);
+      return "decided";
+    } catch (caught) {
+      this.#refuse(ticket, toRouterError(caught));
+      return "decided";
+    }
+  }
+
+  /** What it waits for from now on. */
+  #awaits(ticket: Ticket, home: Replica | null, workMs: number, rank: number): Replica | null {
+    if (ticket.waiting) this.#room.move(ticket, home, workMs, rank);
+    else {
+      ticket.home = home;
+      ticket.workMs = workMs;
+      ticket.rank = rank;
+    }
+    return home;
   }
 
   #bindModel(
@@ -258,30 +357,35 @@ export class Scheduler {
 
   #tryBinding(ticket: Ticket, nowMs: number): "decided" | "wait" {
     this.#feedback.presumeFirstTokens(nowMs);
-    const { model } = ticket.request;
-    let binding: Binding;
+    const policy = this.#policyFor(ticket.request.model);
+    let binding: Placement | RouterError;
     try {
-      binding = this.#binder.bind(ticket, this.#policyFor(model), this.#classes, nowMs);
+      const weighed = this.#binder.weigh(ticket, policy, this.#classes, null, nowMs);
+      if (weighed === "wait") return "wait";
+      binding = weighed instanceof RouterError ? weighed : this.#binder.place(ticket, weighed, nowMs);
     } catch (caught) {
       // Of this request only: whoever else's call led here must not suffer from it.
       binding = toRouterError(caught);
     }
-    if (binding === "wait") return "wait";
+    this.#placed(ticket, binding, nowMs);
+    return "decided";
+  }
+
+  #placed(ticket: Ticket, binding: Placement | RouterError, nowMs: number): void {
     if (binding instanceof RouterError) {
       this.#refuse(ticket, binding);
-      return "decided";
+      return;
     }
     this.#room.remove(ticket);
     ticket.result = binding;
     this.#live.add(binding, ticket.onLost);
     this.#feedback.placed(binding);
-    this.#order.served(this.#waitingOf(ticket), nowMs);
+    this.#order.served(this.#waitingOf(ticket, 0), nowMs);
     this.#observer.bound(binding);
-    return "decided";
   }
 
-  #waitingOf({ request, sinceMs }: Ticket): Waiting {
-    return { request, serviceClass: this.#classes.get(request.className), sinceMs, workMs: 0 };
+  #waitingOf({ request, sinceMs }: Ticket, workMs: number): Waiting {
+    return { request, serviceClass: this.#classes.get(request.className), sinceMs, workMs };
   }
 
   /** Whether another replica could take it now; to a silent one that is the last, a request is better off waiting. */
@@ -303,6 +407,10 @@ export class Scheduler {
   #retryMs(request: RouteRequest, nowMs: number): number {
     return this.#retryAfter.forRequest(request, this.#room.ofModel(request.model), nowMs);
   }
+}
+
+function priorWorkMs({ request }: Ticket, { latency }: Replica, cachedTokens: number): number {
+  return latency.priorPrefillMs(request.identity.promptTokens - cachedTokens, cachedTokens);
 }
 
 function takes(replica: Replica, nowMs: number): boolean {

@@ -1,4 +1,5 @@
 import type { RouterError } from "#src/errors/routerError.ts";
+import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { LegName } from "./outcome.ts";
 import type { LostBy, Placement } from "./placement.ts";
@@ -32,6 +33,12 @@ export class Ticket {
   readonly sinceMs: number;
   /** The order of submission; breaks ties. */
   readonly sequence: number;
+  /** The replica that it waits for; null: whichever has room. */
+  home: Replica | null = null;
+  /** Predicted time that its prompt takes there. */
+  workMs = 0;
+  /** Its rank among those that wait for the same; null: the order of the queue says. */
+  rank: number | null = null;
   /** Its places in the waiting room; null while it does not wait. */
   inLane: Queued<Ticket> | null = null;
   inExpiry: Queued<Ticket> | null = null;

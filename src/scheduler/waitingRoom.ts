@@ -1,13 +1,14 @@
+import type { Replica } from "#src/fleet/replica.ts";
 import { PriorityQueue } from "./priorityQueue.ts";
 import type { QueueLimits } from "./queueLimits.ts";
 import type { Ticket } from "./ticket.ts";
 
-/** Those that wait for the same model and adapter: what one of them can get, so can the others. */
+/** Those that wait for the same: one replica, or any that serves their model and adapter. */
 export type Lane = PriorityQueue<Ticket>;
 
 /** Everybody that waits, in order, with bounds. Decides nothing about who goes where. */
 export class WaitingRoom {
-  readonly #lanes = new Map<string, Map<string, Lane>>();
+  readonly #lanes = new Map<string, Map<Replica | string, Lane>>();
   readonly #byModel = new Map<string, number>();
   readonly #expiry = new PriorityQueue<Ticket>();
   #bytes = 0;
@@ -42,7 +43,7 @@ export class WaitingRoom {
   /** Harmless for one that does not wait. */
   remove(ticket: Ticket): void {
     if (ticket.inLane === null || ticket.inExpiry === null) return;
-    const { model, adapter, bodyBytes } = ticket.request;
+    const { model, bodyBytes } = ticket.request;
     this.laneOf(ticket).remove(ticket.inLane);
     this.#expiry.remove(ticket.inExpiry);
     ticket.inLane = null;
@@ -51,7 +52,17 @@ export class WaitingRoom {
     const left = this.ofModel(model) - 1;
     if (left > 0) this.#byModel.set(model, left);
     else this.#byModel.delete(model);
-    this.#dropEmpty(model, adapter ?? "");
+    this.#dropEmpty(model, laneKey(ticket));
+  }
+
+  /** It waits for another replica now, or has more or less to do there. */
+  move(ticket: Ticket, home: Replica | null, workMs: number, rank: number): void {
+    if (ticket.inLane === null) return;
+    this.laneOf(ticket).remove(ticket.inLane);
+    this.#dropEmpty(ticket.request.model, laneKey(ticket));
+    ticket.home = home;
+    ticket.workMs = workMs;
+    ticket.inLane = this.laneOf(ticket).push(ticket, rank, ticket.sequence);
   }
 
   /** One that is past its time, least first; null if nobody is. */
@@ -73,25 +84,45 @@ export class WaitingRoom {
     return [...(this.#lanes.get(model)?.values() ?? [])];
   }
 
-  laneOf({ request: { model, adapter } }: Ticket): Lane {
-    return this.#lane(model, adapter ?? "");
+  laneOf(ticket: Ticket): Lane {
+    return this.#lane(ticket.request.model, laneKey(ticket));
+  }
+
+  /** Whether somebody waits for this one replica. */
+  awaits(replica: Replica): boolean {
+    for (const lanes of this.#lanes.values()) if (lanes.has(replica)) return true;
+    return false;
+  }
+
+  /** Null: nobody waits for this replica. */
+  lineFor(model: string, replica: Replica): Lane | null {
+    return this.#lanes.get(model)?.get(replica) ?? null;
+  }
+
+  /** Lines for single replicas, with whom they wait for. */
+  *lines(model: string): Generator<readonly [Replica, Lane]> {
+    for (const [key, lane] of this.#lanes.get(model) ?? []) if (typeof key !== "string") yield [key, lane];
   }
 
   tickets(): readonly Ticket[] {
     return this.#expiry.values();
   }
 
-  #lane(model: string, adapter: string): Lane {
+  #lane(model: string, key: Replica | string): Lane {
     let lanes = this.#lanes.get(model);
     if (lanes === undefined) this.#lanes.set(model, (lanes = new Map()));
-    let lane = lanes.get(adapter);
-    if (lane === undefined) lanes.set(adapter, (lane = new PriorityQueue()));
+    let lane = lanes.get(key);
+    if (lane === undefined) lanes.set(key, (lane = new PriorityQueue()));
     return lane;
   }
 
-  #dropEmpty(model: string, adapter: string): void {
+  #dropEmpty(model: string, key: Replica | string): void {
     const lanes = this.#lanes.get(model);
-    if (lanes?.get(adapter)?.size === 0) lanes.delete(adapter);
+    if (lanes?.get(key)?.size === 0) lanes.delete(key);
     if (lanes?.size === 0) this.#lanes.delete(model);
   }
+}
+
+function laneKey({ home, request: { adapter } }: Ticket): Replica | string {
+  return home ?? adapter ?? "";
 }

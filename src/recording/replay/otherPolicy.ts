@@ -57,7 +57,11 @@ export class OtherPolicy {
 
   /** A policy that is asked and not followed. */
   following(policy: Policy): Policy {
-    return { name: policy.name, choose: (input) => this.#choose(policy, input) };
+    return {
+      name: policy.name,
+      bindsLate: policy.bindsLate ?? false,
+      choose: (input) => this.#choose(policy, input),
+    };
   }
 
   /** The request was placed: what was said of it last is what counts. */

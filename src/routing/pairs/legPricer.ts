@@ -129,6 +129,7 @@ function asChoice(input: PairInput, side: LegCandidates, outputTokens: number): 
     hostTokens: side.hostTokens,
     diskTokens: side.diskTokens,
     heldTokens: side.heldTokens,
+    lineMs: side.lineMs,
     expectedOutputTokens: outputTokens,
     nowMs: input.nowMs,
     random: input.random,

@@ -10,6 +10,8 @@ export interface LegCandidates {
   readonly hostTokens: ArrayLike<number> | null;
   readonly diskTokens: ArrayLike<number> | null;
   readonly heldTokens: ArrayLike<number> | null;
+  /** As of a single choice; of the prefill side only. */
+  readonly lineMs: ArrayLike<number> | null;
 }
 
 /** The part of a link that choosing looks at. */

@@ -82,6 +82,7 @@ export const KVASIR_OPTIONS = {
 /** The smallest predicted sum of own delay and delay to others wins. */
 export class KvasirPolicy implements Policy {
   readonly name = "kvasir";
+  readonly bindsLate = true;
   readonly #pricer: Pricer;
   readonly #table = new PriceTable();
   readonly #choice = new ChoiceScratch("lowest", this.#table);

@@ -18,6 +18,8 @@ export class Outlook {
   outputTokens = 0;
   /** Since the request arrived. */
   waitedMs = 0;
+  /** In the router's line for this replica. */
+  lineMs = 0;
 
   /** Sequences there: decoding, being prefilled or waiting. */
   there = 0;
@@ -71,6 +73,7 @@ export class Outlook {
     this.sequences = Math.max(1, request.sequences || 0);
     this.outputTokens = request.generates ? Math.max(1, input.expectedOutputTokens || 0) : 0;
     this.waitedMs = Math.max(0, nowMs - request.arrivedMs);
+    this.lineMs = Math.max(0, input.lineMs?.[at] ?? 0);
 
     const load = replica.load.at(nowMs);
     this.there = load.sequences;

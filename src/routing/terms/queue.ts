@@ -1,3 +1,4 @@
+import { slotsNeeded } from "#src/fleet/replica.ts";
 import type { PriceSettings } from "../priceSettings.ts";
 import type { Outlook } from "./outlook.ts";
 
@@ -8,7 +9,7 @@ import type { Outlook } from "./outlook.ts";
 function departuresNeeded(outlook: Outlook): number {
   const { there, sequences, slots, inUseTokens, promptTokens, capacityTokens } = outlook;
   if (there <= 0) return 0;
-  const forSlots = there + sequences - slots;
+  const forSlots = there + slotsNeeded(sequences, slots) - slots;
   const missingTokens = inUseTokens + promptTokens - capacityTokens;
   const forMemory = missingTokens > 0 && inUseTokens > 0 ? missingTokens / (inUseTokens / there) : 0;
   return Math.max(0, Math.min(there, Math.max(forSlots, forMemory)));
@@ -28,14 +29,15 @@ function stepsUntil(departures: number, outlook: Outlook): number {
 }
 
 /**
- * Time until the replica starts this prompt: the prompts ahead, and the decode steps they share or that have to pass
- * until there is room. A prompt ahead costs its compute; while others decode it rides on their steps, so its own fixed
- * part falls away and the steps are added instead. The step under way is half done on average.
+ * Time until the replica starts this prompt: the prompts ahead, there and in the router's line for it, and the decode
+ * steps they share or that have to pass until there is room. A prompt ahead costs its compute; its own fixed part falls away, as prompts share steps, and the
+ * steps are added instead: of what decodes there, where something does. The step under way is half done on average.
  */
 export function queueMs(outlook: Outlook, settings: PriceSettings): number {
-  const { waiting, decoding, pendingTokens, pendingMs, prefillBaseMs, stepNowMs } = outlook;
+  const { waiting, decoding, pendingTokens, pendingMs, prefillBaseMs, stepNowMs, lineMs } = outlook;
   const freeing = stepsUntil(departuresNeeded(outlook), outlook);
-  if (decoding <= 0) return pendingMs + freeing * stepNowMs;
   const chunks = waiting > 0 ? Math.max(1, pendingTokens / settings.stepTokenBudget) : 0;
-  return Math.max(0, pendingMs - waiting * prefillBaseMs) + Math.max(0.5 + chunks, freeing) * stepNowMs;
+  const aheadMs = lineMs + Math.max(0, pendingMs - waiting * prefillBaseMs);
+  if (decoding <= 0) return aheadMs + chunks * prefillBaseMs + freeing * stepNowMs;
+  return aheadMs + Math.max(0.5 + chunks, freeing) * stepNowMs;
 }

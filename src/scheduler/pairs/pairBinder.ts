@@ -12,6 +12,7 @@ import type { LegCandidates, PairInput } from "#src/routing/pairs/pairInput.ts";
 import type { ClassTargets } from "#src/routing/policy.ts";
 import { DEFAULT_PRICE_SETTINGS } from "#src/routing/priceSettings.ts";
 import type { PriceSettings } from "#src/routing/priceSettings.ts";
+import type { LineMs } from "../line.ts";
 import { loadAtBinding } from "../loadAtBinding.ts";
 import { PrefillLeg } from "./prefillLeg.ts";
 
@@ -34,6 +35,8 @@ export interface PairWish {
   readonly settings: PriceSettings | undefined;
   /** Price of what one replica would do alone. */
   readonly ceilingMs: number;
+  /** How long it would wait in the router for a prefill replica; null: it is sent at once. */
+  readonly lineMs: LineMs | null;
   readonly nowMs: number;
 }
 
@@ -63,8 +66,8 @@ export class PairBinder {
       const prefills = prefill.filter((replica) => replica.hasRoom(1, nowMs));
       const decodes = decode.filter((replica) => replica.hasRoom(1, nowMs));
       if (prefills.length === 0 || decodes.length === 0) continue;
-      const from = this.#side(prefills, request, this.#prefillCached);
-      const to = this.#side(decodes, request, this.#decodeCached);
+      const from = this.#side(prefills, request, this.#prefillCached, wish.lineMs);
+      const to = this.#side(decodes, request, this.#decodeCached, null);
       const ceilingMs = Math.min(wish.ceilingMs, best?.priced.totalMs ?? Number.POSITIVE_INFINITY);
       const priced = this.#chooser(wish.settings, handoff).choose(this.#input(wish, handoff, from, to), ceilingMs);
       if (priced === null || (best !== null && !(priced.totalMs < best.priced.totalMs))) continue;
@@ -101,10 +104,11 @@ export class PairBinder {
     });
   }
 
-  #side(candidates: readonly Replica[], request: RouteRequest, cached: CachedTokens): Side {
+  #side(candidates: readonly Replica[], request: RouteRequest, cached: CachedTokens, lineOf: LineMs | null): Side {
     cached.read(this.#fleet, request.identity, candidates);
     const { gpu, host, disk, held } = cached;
-    return { candidates, cachedTokens: gpu, hostTokens: host, diskTokens: disk, heldTokens: held };
+    const lineMs = lineOf === null ? null : candidates.map((replica, at) => lineOf(replica, gpu[at]!));
+    return { candidates, cachedTokens: gpu, hostTokens: host, diskTokens: disk, heldTokens: held, lineMs };
   }
 
   #input(wish: PairWish, handoff: Handoff, prefill: Side, decode: Side): PairInput {

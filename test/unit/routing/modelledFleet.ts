@@ -120,6 +120,7 @@ export class ModelledFleet {
       cachedTokens,
       hostTokens: null,
       diskTokens: null,
+      lineMs: null,
       heldTokens: this.replicas.map((replica) => this.#index.heldBy(replica.index) * BLOCK_TOKENS),
       expectedOutputTokens: outputTokens,
       nowMs: this.nowMs,

@@ -84,6 +84,7 @@ const anyInput = record({
         request: request(promptTokens, { session, adapter, generates, sequences }),
         cachedTokens: Float64Array.from(cached),
         hostTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 2) : null,
+        lineMs: null,
         diskTokens: tiers ? Float64Array.from(cached, (tokens) => tokens * 3) : null,
         heldTokens: tiers ? Float64Array.from(cached) : null,
         expectedOutputTokens: outputTokens,

@@ -133,6 +133,7 @@ export function choiceInput(candidates: readonly PricedReplica[], overrides: Par
     cachedTokens: new Float64Array(candidates.length),
     hostTokens: null,
     diskTokens: null,
+    lineMs: null,
     heldTokens: null,
     expectedOutputTokens: 100,
     nowMs: 0,

@@ -48,7 +48,8 @@ describe("queue", () => {
       reservedKvTokens: 32_001,
       remainingOutputTokens: 1,
     };
-    close(priced({ load }).queue.ms, pendingPrefillMs);
+    // Its chunks are steps of their own.
+    close(priced({ load }).queue.ms, pendingPrefillMs + (32_000 / 8192 - 1) * H100.prefillBaseMs);
   });
 
   it("adds the decode steps that waiting prompts ride on", () => {
@@ -70,9 +71,11 @@ describe("queue", () => {
   });
 
   it("waits longer for four slots than for one: the k-th of n ends after 2·mean·k/(n+1) steps", () => {
-    const facts = { load: decoding(15, 1000, 200), slots: 15, earliestRemainingTokens: 30 };
+    const facts = { load: decoding(32, 1000, 200), slots: 32, earliestRemainingTokens: 30 };
     const four = priced(facts, { request: request(1000, { sequences: 4 }) });
-    close(four.queue.ms, ((2 * 200 * 4) / 16) * stepMs(H100, 15, 15_000));
+    close(four.queue.ms, ((2 * 200 * 4) / 33) * stepMs(H100, 32, 32_000));
+    // What is more than an eighth of the slots waits in the engine for the rest.
+    close(priced(facts, { request: request(1000, { sequences: 30 }) }).queue.ms, four.queue.ms);
   });
 
   it("waits for memory too, though slots are free", () => {
@@ -210,10 +213,10 @@ describe("memory in use", () => {
     const facts = { load: waiting, capacityTokens: 25_000, metrics: { atMs: 0, value: { kvUsage: 0.2 } } };
     // 5,000 + 20,000 are in use: the prompt of 1,000 has to wait for 0.48 of an average sequence to end.
     const { queue } = priced({ ...facts, earliestRemainingTokens: 10 });
-    close(queue.ms, 10 * stepMs(H100, 0, 0));
-    assert.equal(
+    close(queue.ms, 10 * stepMs(H100, 0, 0) + (20_000 / 8192) * H100.prefillBaseMs);
+    close(
       priced({ ...facts, earliestRemainingTokens: 10, load: { ...waiting, pendingPrefillTokens: 0 } }).queue.ms,
-      0,
+      H100.prefillBaseMs,
     );
   });
 });

@@ -18,12 +18,15 @@ describe("while there is room", () => {
 
   test("eight requests at one moment spread over the replicas (27, 28)", () => {
     const { scheduler, fleet } = made(readyFleet(4, 8), { policy: "kvasir" });
-    for (let at = 0; at < 8; at++)
-      submit(scheduler, 0, { identity: { ...request().identity, promptTokens: 32_000 }, maxOutputTokens: 1 });
-    assert.deepEqual(
-      fleet.replicas().map(({ load }) => load.requests),
-      [2, 2, 2, 2],
+    const submitted = Array.from({ length: 8 }, () =>
+      submit(scheduler, 0, { identity: { ...request().identity, promptTokens: 32_000 }, maxOutputTokens: 1 }),
     );
+    const counts = (): number[] => fleet.replicas().map(({ load }) => load.requests);
+    assert.deepEqual(counts(), [1, 1, 1, 1]);
+    // The others wait here, one for each replica, until its prompt is computed.
+    assert.equal(scheduler.depth.requests, 4);
+    for (const { placement } of submitted) if (placement !== null) scheduler.firstToken(placement, 4_000);
+    assert.deepEqual(counts(), [2, 2, 2, 2]);
   });
 
   test("each attempt has a decision of its own", () => {

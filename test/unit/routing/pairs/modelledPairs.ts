@@ -41,7 +41,14 @@ function endsOf(links: Links, prefills: number, decodes: number): readonly [read
 
 function side(replicas: readonly PricedReplica[], promptTokens: number, random: Random): LegCandidates {
   const cached = replicas.map(() => (random.next() < 0.3 ? Math.floor((random.next() * promptTokens) / 16) * 16 : 0));
-  return { candidates: replicas, cachedTokens: cached, hostTokens: null, diskTokens: null, heldTokens: null };
+  return {
+    candidates: replicas,
+    cachedTokens: cached,
+    hostTokens: null,
+    diskTokens: null,
+    heldTokens: null,
+    lineMs: null,
+  };
 }
 
 /** A fleet whose replicas differ in speed, load and cache, and a request of it. */

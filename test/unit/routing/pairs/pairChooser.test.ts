@@ -28,7 +28,7 @@ function sceneInput(scene: Scene): PairInput & { ends: { from: LinkEnd[]; to: Li
   const from = scene.prefills.map(({ labels = {} }, at) => ({ id: `p${at}`, index: at, labels }));
   const to = scene.decodes.map(({ labels = {} }, at) => ({ id: `d${at}`, index: from.length + at, labels }));
   links.members(from, to);
-  const none = { hostTokens: null, diskTokens: null, heldTokens: null };
+  const none = { hostTokens: null, diskTokens: null, heldTokens: null, lineMs: null };
   return {
     ends: { from, to },
     request: request(scene.promptTokens),
@@ -67,7 +67,7 @@ function chosen(scene: Scene): PricedPair {
 function wholeMs(scene: Scene): number {
   const { decode, ...input } = sceneInput(scene);
   const table = new PriceTable();
-  new Pricer(DEFAULT_PRICE_SETTINGS).price({ ...input, ...decode }, table);
+  new Pricer(DEFAULT_PRICE_SETTINGS).price({ ...input, ...decode, lineMs: null }, table);
   return Math.min(...table.totals.subarray(0, table.rows));
 }
 
