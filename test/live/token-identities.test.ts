@@ -57,7 +57,10 @@ describe("token threads", () => {
 
   it("die of a prompt that is too much, and come back", async () => {
     const tokens = await make({ maxHeapMib: 64 });
-    const huge = Buffer.from(JSON.stringify({ messages: Array.from({ length: 700_000 }, () => ({ role: "user" })) }));
+    // Many small things: a thread that asks for one large piece of memory too much can take the process with it.
+    const content = Array.from({ length: 490 }, () => ({ type: "text" }));
+    const messages = Array.from({ length: 1000 }, () => ({ role: "user", content }));
+    const huge = Buffer.from(JSON.stringify({ messages }));
     assert.equal(await reasonOf(tokens.identify("m", "chat", huge, CHAIN)), "tokenizer_failed");
     assert.equal(await reasonOf(tokens.identify("m", "completions", body("all"), CHAIN)), "none");
     await tokens.close();

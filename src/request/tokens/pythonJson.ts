@@ -1,5 +1,9 @@
 import { MAX_JSON_DEPTH } from "../jsonBytes.ts";
 import { type Dict, PyFloat, type Value } from "./jinja/values.ts";
+import { TokenFallback } from "./tokenFallback.ts";
+
+/** Far more than a body of prompts has; what is built of it stays well below the memory of a thread. */
+const MAX_VALUES = 1_000_000;
 
 /** A text that Python's json.loads refuses. */
 export class PythonJsonError extends Error {
@@ -24,6 +28,7 @@ const WORDS: readonly (readonly [word: string, value: Value])[] = [
  * members, NaN and Infinity are numbers. JSON.parse does none of this.
  *
  * @throws {PythonJsonError}
+ * @throws {TokenFallback} of more than a million values
  */
 export function parsePythonJson(text: string): Value {
   const reader = new Reader(text);
@@ -35,6 +40,7 @@ export function parsePythonJson(text: string): Value {
 class Reader {
   readonly #text: string;
   #at = 0;
+  #values = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -47,6 +53,7 @@ class Reader {
 
   value(depth: number): Value {
     if (depth > MAX_JSON_DEPTH) throw new PythonJsonError("nested too deep");
+    if (++this.#values > MAX_VALUES) throw new TokenFallback("too_many_values");
     this.#space();
     switch (this.#text.charCodeAt(this.#at)) {
       case 0x22:

@@ -7,6 +7,8 @@ export type TokenFallbackReason =
   | "unsupported_api"
   /** What stands in the prompt fields is refused by the engine too. */
   | "malformed_prompt"
+  /** More than a million JSON values: building them would cost more memory than any prompt is worth. */
+  | "too_many_values"
   /** Images, audio, video, embeddings: how many tokens they become only the model's processor knows. */
   | "media"
   /** The client brought a chat template. Such are never run here. */

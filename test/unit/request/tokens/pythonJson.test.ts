@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { PyFloat, type Value } from "#src/request/tokens/jinja/values.ts";
 import { parsePythonJson, PythonJsonError } from "#src/request/tokens/pythonJson.ts";
+import { TokenFallback } from "#src/request/tokens/tokenFallback.ts";
 
 function plain(value: Value): unknown {
   if (value instanceof PyFloat) return value.value;
@@ -67,4 +68,13 @@ test("refuses what json.loads refuses", () => {
   ];
   for (const json of wrong) assert.throws(() => parsePythonJson(json), PythonJsonError, json);
   assert.throws(() => parsePythonJson("[".repeat(10_000)), PythonJsonError, "depth is bounded");
+});
+
+test("gives up on more than a million values", () => {
+  const list = (values: number): string => `[${"0,".repeat(values - 2)}0]`;
+  assert.equal((parsePythonJson(list(1_000_000)) as Value[]).length, 999_999);
+  assert.throws(
+    () => parsePythonJson(list(1_000_001)),
+    (error) => error instanceof TokenFallback && error.reason === "too_many_values",
+  );
 });
