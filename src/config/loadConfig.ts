@@ -33,6 +33,7 @@ export function parseConfig(text: string, environment: Environment, origin = "co
   } catch (cause) {
     throw new ConfigError([`${origin}: ${messageOf(cause)}`], cause);
   }
+  if (isCyclic(written)) throw new ConfigError([`${origin}: an alias stands for a value that contains itself`]);
   return check(written, environment, (path) => {
     for (let length = path.length; length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true);
@@ -65,6 +66,14 @@ function check(written: unknown, environment: Environment, placeOf: PlaceOf): Co
   const config = deepFreeze(parsed.data);
   rememberPlaces(config, placeOf);
   return config;
+}
+
+/** An alias within its own anchor makes a value without end. */
+function isCyclic(value: unknown, within: ReadonlySet<unknown> = new Set()): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (within.has(value)) return true;
+  const inside = new Set([...within, value]);
+  return Object.values(value).some((inner) => isCyclic(inner, inside));
 }
 
 function messageOf(cause: unknown): string {

@@ -31,7 +31,7 @@ export class Health {
   #refusedMs = Number.NEGATIVE_INFINITY;
   readonly #onState: (lifecycle: Lifecycle, nowMs: number) => void;
 
-  /** `onState` is told of each change of the state's name. */
+  /** `onState` is told of each change of the state's name, and of why a replica is unreachable. */
   constructor(
     nowMs: number,
     limits: LifecycleLimits = LIFECYCLE_LIMITS,
@@ -76,9 +76,12 @@ export class Health {
 
   apply(event: LifecycleEvent, nowMs: number): Lifecycle {
     const before = this.#lifecycle;
-    this.#lifecycle = transition(before, event, nowMs, this.#limits);
-    if (this.#lifecycle.state !== before.state) this.#onState(this.#lifecycle, nowMs);
-    return this.#lifecycle;
+    const now = transition(before, event, nowMs, this.#limits);
+    this.#lifecycle = now;
+    // An operator looks elsewhere for a process that is gone than for one that hangs.
+    const otherCause = now.state === "unreachable" && before.state === "unreachable" && now.cause !== before.cause;
+    if (now.state !== before.state || otherCause) this.#onState(now, nowMs);
+    return now;
   }
 
   /** A request was placed. True: it is the one trial of a replica coming out of quarantine. */

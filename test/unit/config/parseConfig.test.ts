@@ -130,6 +130,8 @@ describe("a bad configuration", () => {
     for (const [at, name] of "bcdefgh".split("").entries())
       bomb.push(`${name}: &${name} [${Array(9).fill(`*${"abcdefg"[at]}`).join(", ")}]`);
     assert.equal(problems(bomb.join("\n")).length, 1);
+    for (const text of ["&a [*a]", "models: &m {m: *m}"])
+      assert.deepEqual(problems(text), ["kvasir.yaml: an alias stands for a value that contains itself"]);
   });
 });
 

@@ -142,6 +142,20 @@ describe("the fleet", () => {
     assert.equal(fleet.pool("n").length, 1);
   });
 
+  it("says of an unreachable replica why, as it is now", () => {
+    const { fleet, clock } = readyFleet(["a:1"]);
+    const why = () => fleet.conditions.list().find(({ key }) => key === "replica_unreachable");
+    for (let at = 0; at < 3; at++) fleet.applyHealth("a:1", "silent", clock.nowMs());
+    const hung = why();
+    assert.match(hung?.message ?? "", /does not answer its health probes/);
+    clock.advance(1_000);
+    fleet.applyHealth("a:1", "unreachable", clock.nowMs());
+    assert.match(why()?.message ?? "", /takes no connections/);
+    assert.equal(why()?.sinceMs, hung?.sinceMs, "it has not been reachable meanwhile");
+    fleet.applyHealth("a:1", "ready", clock.nowMs());
+    assert.equal(why(), undefined);
+  });
+
   it("takes limits from metrics, then from the profile, and says when it has to assume them", () => {
     const { fleet, clock, replica } = readyFleet(["a:1"]);
     assert.equal(replica("a:1").limits().assumed.length, 2);
