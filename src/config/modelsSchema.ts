@@ -58,5 +58,10 @@ export const classSchema = z
     guaranteedShare: number(0, 1)
       .default(0.05)
       .describe("Share of tokens that it gets at least while it waits, whatever higher classes want."),
+    queueMs: integer(1, MAX_MS).optional().describe("Longest wait in the router. Absent: `limits.queueMs`."),
+    shedLate: z
+      .boolean()
+      .default(false)
+      .describe("Whether a request whose first token cannot come within `ttftTargetMs` any more is refused."),
   })
   .describe("One service class.");

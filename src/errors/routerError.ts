@@ -16,6 +16,8 @@ export type ErrorCode =
   | "not_found"
   | "method_not_allowed"
   | "queue_full"
+  | "displaced"
+  | "too_late"
   | "queue_timeout"
   | "no_replica_available"
   | "engine_unreachable"

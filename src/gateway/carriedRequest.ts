@@ -91,12 +91,18 @@ function nameForEngine(servedName: string, { request, replica }: Placement): str
   return adapterOf(replica.profile.kind).modelNameFor(request.model, request.adapter);
 }
 
-function answerHeaders({ replica, decision, request }: Placement, shape: ErrorShape, explained: boolean): string[] {
+function answerHeaders(placement: Placement, shape: ErrorShape, explained: boolean): string[] {
+  const { replica, decision, request } = placement;
   const headers = ["x-request-id", request.id, "x-kvasir-replica", replica.id, "x-kvasir-decision", decision.id];
   // Under the name that Anthropic's SDK looks for, too.
   if (shape === "anthropic") headers.push("request-id", request.id);
-  if (explained) headers.push("x-kvasir-explain", explainLine(decision));
+  if (explained) headers.push("x-kvasir-explain", `${explainLine(decision)} | ${waitWords(placement)}`);
   return headers;
+}
+
+/** What it had to wait for in the router. */
+function waitWords({ request, waitedMs, queuedBehind }: Placement): string {
+  return `waited=${Math.round(waitedMs)}ms behind=${queuedBehind} class=${request.className}`;
 }
 
 function anthropicEvent(object: Record<string, unknown>): string {

@@ -14,6 +14,7 @@ import { prepare, type PreparedRequest } from "./preparedRequest.ts";
 import { readTarget, refuseControlPaths, type RequestTarget } from "./requestTarget.ts";
 import { keyRateLimited } from "./refusals.ts";
 import { recordRefusal } from "./requestRecords.ts";
+import { senderOf } from "./requestedService.ts";
 
 /** What a reload replaces as a whole. */
 export interface GatewaySettings {
@@ -45,15 +46,18 @@ export class ClientApi {
   admit(head: HttpHead): RouterError | null {
     if (isProbe(head)) return null;
     const { clock, scheduler, metrics } = this.#parts;
+    let client: Client;
     try {
-      const waitMs = this.#settings.clients.sender(head).requests?.take(1, clock.nowMs()) ?? 0;
+      client = this.#settings.clients.sender(head);
+      const waitMs = client.requests?.take(1, clock.nowMs()) ?? 0;
       if (waitMs > 0) throw keyRateLimited("requests", waitMs);
     } catch (caught) {
       const error = toRouterError(caught);
       if (error.fault === "client") metrics.authFailures.with(error.code).add();
       return error;
     }
-    return head.method === "POST" ? scheduler.admit(head.bodyBytes ?? 0, clock.nowMs()) : null;
+    if (head.method !== "POST") return null;
+    return scheduler.admit(head.bodyBytes ?? 0, clock.nowMs(), senderOf(head, client, scheduler.classes));
   }
 
   /** Never throws: whatever goes wrong becomes an answer. */

@@ -17,7 +17,7 @@ export class Policies {
   readonly #made = new Map<string, { readonly from: PolicyConfig; readonly policy: Policy }>();
 
   /** What `previous` made stays in use where its configuration is the same, with the state it has. */
-  constructor(config: DecisionConfig, previous: Policies | null = null) {
+  constructor(config: Pick<DecisionConfig, "policy" | "models">, previous: Policies | null = null) {
     this.#fallback = config.policy;
     this.#byModel = new Map(
       Object.entries(config.models).flatMap(([model, { policy }]) => (policy === undefined ? [] : [[model, policy]])),
@@ -45,7 +45,7 @@ export class Policies {
   }
 }
 
-function check(config: DecisionConfig, key: readonly string[], { name, options }: PolicyConfig): void {
+function check(config: object, key: readonly string[], { name, options }: PolicyConfig): void {
   try {
     createPolicy(name, options);
   } catch (caught) {

@@ -1,5 +1,4 @@
 import { configFrom } from "#src/config/loadConfig.ts";
-import type { ConfigInput } from "#src/config/schema.ts";
 import type { SchedulerSettings } from "#src/scheduler/scheduler.ts";
 import { decisionConfig, type DecisionConfig } from "./decisionConfig.ts";
 import { Policies } from "./policies.ts";
@@ -7,7 +6,8 @@ import { schedulerSettings } from "./settings.ts";
 
 /** The recorded part of a configuration. Throws ConfigError for what this version does not know. */
 export function recordedConfig(recorded: unknown): DecisionConfig {
-  return decisionConfig(configFrom(recorded as ConfigInput));
+  const { tenantWeights = {}, ...settings } = recorded as Partial<DecisionConfig>;
+  return { ...decisionConfig(configFrom(settings)), tenantWeights };
 }
 
 /** Gives a scheduler what it goes by, time after time as a running router does: policies that stay keep their state. */

@@ -33,6 +33,20 @@ export function requestedService(
   };
 }
 
+/** What the head alone tells; what may not be asked for is refused later, with its reason. */
+export function senderOf(
+  head: HttpHead,
+  client: Client,
+  classes: ClassTable,
+): Pick<RequestedService, "className" | "tenant"> {
+  const asked = client.mayChooseClass ? head.header(CLASS_HEADER) : null;
+  const tenant = client.mayNameTenants ? head.header(TENANT_HEADER) : null;
+  return {
+    className: asked !== null && classes.has(asked) ? asked : (client.className ?? DEFAULT_CLASS),
+    tenant: tenant === null ? client.name : `${client.name}/${tenant}`,
+  };
+}
+
 /** The header's class if the key may choose, else the key's, else the model's. */
 function classOf(
   asked: string | null,

@@ -34,6 +34,7 @@ import { loadTokenizers } from "./modelTokenizers.ts";
 import { Policies } from "./policies.ts";
 import { readinessOf } from "./readiness.ts";
 import { restartKeys } from "./restartKeys.ts";
+import { decisionConfig } from "./decisionConfig.ts";
 import { gatewaySettings, httpLimits, schedulerSettings } from "./settings.ts";
 import { Ticker } from "./ticker.ts";
 import { TrafficRecording } from "./trafficRecording.ts";
@@ -143,7 +144,7 @@ class Router implements RunningRouter {
       kvStreams: () => this.#engines.kvStreams(),
     });
     const observer = { ...observeInto(this.metrics, this.decisions), queued: () => this.#ticker.arm() };
-    const schedulerOptions = { fleet, random, observer, ...schedulerSettings(config, this.#policies) };
+    const schedulerOptions = { fleet, random, observer, ...schedulerSettings(decisionConfig(config), this.#policies) };
     const scheduler =
       recorder === null ? new Scheduler(schedulerOptions) : new RecordedScheduler(schedulerOptions, recorder);
     this.#ticker = new Ticker(clock, timers, fleet, scheduler);
@@ -236,7 +237,7 @@ class Router implements RunningRouter {
     this.#policies = policies;
     this.#config = config;
     this.#recording?.configure(config);
-    this.scheduler.configure(schedulerSettings(config, policies));
+    this.scheduler.configure(schedulerSettings(decisionConfig(config), policies));
     this.#api.configure(gatewaySettings(config, nowMs, this.#api.clients));
     this.#configConditions.reloaded(config, waiting, nowMs);
     await this.#engines.reload(config);

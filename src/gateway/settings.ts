@@ -29,8 +29,15 @@ export function schedulerSettings(config: DecisionConfig, policies: Policies): S
     links: { kinds: config.links, kvBytesPerToken: new Map(kvBytes) },
     policyFor: (model) => policies.of(model),
     classes: new ClassTable(Object.entries(config.classes).map(([name, settings]) => ({ name, ...settings }))),
+    tenantWeight: tenantWeights(config.tenantWeights),
     limits: { ...QUEUE_LIMITS, maxRequests: queueRequests, maxBytes: queueBytes, maxWaitMs: queueMs },
   };
+}
+
+/** A tenant is a key, or one of several that a key speaks for: `key/tenant`. */
+function tenantWeights(weights: DecisionConfig["tenantWeights"]): (tenant: string) => number {
+  const byKey = new Map(Object.entries(weights));
+  return (tenant) => byKey.get(tenant.split("/", 1)[0]!) ?? 1;
 }
 
 /** The limits of the client listener, read anew for each request, so that a reload changes them. */

@@ -3,10 +3,11 @@ import { ConfigError } from "#src/config/configError.ts";
 import type { Config } from "#src/config/schema.ts";
 import { processClock } from "#src/determinism/clock.ts";
 import { keyFileOf, readOrMakeKey } from "#src/recording/format/keyFile.ts";
+import type { HashKey } from "#src/recording/format/hashKey.ts";
 import { RecordingError } from "#src/recording/format/recordingError.ts";
 import { Recorder } from "#src/recording/write/recorder.ts";
 import { RecordingFile } from "#src/recording/write/recordingFile.ts";
-import { decisionConfig } from "./decisionConfig.ts";
+import { decisionConfig, type DecisionConfig } from "./decisionConfig.ts";
 
 export interface TrafficRecordingOptions {
   readonly seed: number;
@@ -18,6 +19,7 @@ export interface TrafficRecordingOptions {
 export class TrafficRecording {
   readonly recorder: Recorder;
   readonly #file: RecordingFile;
+  readonly #key: HashKey;
 
   /** Null: none is asked for. Throws ConfigError where there is no key to be had. */
   static of(config: Config, options: TrafficRecordingOptions): TrafficRecording | null {
@@ -28,11 +30,12 @@ export class TrafficRecording {
   private constructor(config: Config, path: string, { seed, version, onError }: TrafficRecordingOptions) {
     const { keyFile, maxBytes, maxFiles, bufferBytes } = config.record;
     this.#file = new RecordingFile({ path, maxBytes, maxFiles, bufferBytes, onError });
+    const key = (this.#key = keyOf(keyFile ?? keyFileOf(path)));
     this.recorder = new Recorder({
       sink: this.#file,
-      key: keyOf(keyFile ?? keyFileOf(path)),
+      key,
       header: { run: randomBytes(8).toString("hex"), version, seed, maxReplicas: config.discovery.maxEngines },
-      settings: decisionConfig(config),
+      settings: recordedForm(config, key),
       nowMs: () => processClock.nowMs(),
       wallMs: () => Date.now(),
     });
@@ -43,12 +46,19 @@ export class TrafficRecording {
   }
 
   configure(config: Config): void {
-    this.recorder.configure(decisionConfig(config));
+    this.recorder.configure(recordedForm(config, this.#key));
   }
 
   close(): Promise<void> {
     return this.#file.close();
   }
+}
+
+/** Keys go by the pseudonyms that their tenants have in the recording. */
+function recordedForm(config: Config, key: HashKey): DecisionConfig {
+  const settings = decisionConfig(config);
+  const weights = Object.entries(settings.tenantWeights).map(([name, weight]) => [key.tenant(name), weight]);
+  return { ...settings, tenantWeights: Object.fromEntries(weights) };
 }
 
 function keyOf(path: string): ReturnType<typeof readOrMakeKey> {

@@ -217,6 +217,7 @@ export class Binder {
       excluded,
       boundMs: nowMs,
       waitedMs: nowMs - ticket.sinceMs,
+      queuedBehind: ticket.queuedBehind,
       loadAtBinding: load,
       streamed,
     });

@@ -1,7 +1,7 @@
 /** What a request of this class is promised, and how it ranks while it waits. */
 export interface ServiceClass {
   readonly name: string;
-  /** Higher goes first. One step of priority is worth `QueueLimits.ageingMs` of waiting. */
+  /** Higher goes first while requests wait, but for what lower classes are guaranteed. */
   readonly priority: number;
   readonly ttftTargetMs: number;
   readonly tpotTargetMs: number;
@@ -9,6 +9,10 @@ export interface ServiceClass {
   readonly weight: number;
   /** Share of tokens, 0..1, that this class gets at least while it waits, whatever higher classes want. */
   readonly guaranteedShare: number;
+  /** Longest wait in the router; absent: that of the queue. */
+  readonly queueMs?: number | undefined;
+  /** Whether a request that will miss its TTFT target is refused rather than answered late. */
+  readonly shedLate?: boolean;
 }
 
 export const DEFAULT_CLASS = "standard";

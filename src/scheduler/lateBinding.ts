@@ -1,7 +1,7 @@
 import type { Replica } from "#src/fleet/replica.ts";
 import { mayStart } from "./readiness.ts";
 import type { Ticket } from "./ticket.ts";
-import type { Lane, WaitingRoom } from "./waitingRoom.ts";
+import type { Line, WaitingRoom } from "./waitingRoom.ts";
 
 /** Those that are offered room in one pass over a line; the rest is asked at the next. */
 const MAX_OFFERS = 64;
@@ -30,7 +30,7 @@ export function serveReplica(
 }
 
 /** Those that wait for no replica of their own: all that serve them had asked to be left alone. */
-export function serveHomeless(line: Lane, offer: (ticket: Ticket) => Offer): readonly Ticket[] {
+export function serveHomeless(line: Line, offer: (ticket: Ticket) => Offer): readonly Ticket[] {
   const decided: Ticket[] = [];
   serveLine(line, null, offer, () => true, decided);
   return decided;
@@ -38,7 +38,7 @@ export function serveHomeless(line: Lane, offer: (ticket: Ticket) => Offer): rea
 
 /** `offer` moves who waits for another replica from now on, so each turn of the loop makes the line shorter or is the last. */
 function serveLine(
-  line: Lane,
+  line: Line,
   home: Replica | null,
   offer: (ticket: Ticket) => Offer,
   goesOn: () => boolean,
@@ -59,13 +59,13 @@ function takeFromOthers(
   offer: (ticket: Ticket) => Offer,
   decided: Ticket[],
 ): void {
-  const lines = [...room.lines(model)].filter(([home]) => home !== replica);
+  const lines = [...room.linesByReplica(model)].filter(([home]) => home !== replica);
   lines.sort(([, a], [, b]) => b.size - a.size);
   for (const [, line] of lines.slice(0, MAX_LINES)) {
     for (const part of STOLEN_FROM) {
-      const entry = line.at(Math.ceil(part * (line.size - 1)));
-      if (entry !== undefined && offer(entry.value) === "decided") {
-        decided.push(entry.value);
+      const place = line.about(part);
+      if (place !== null && offer(place.value) === "decided") {
+        decided.push(place.value);
         return;
       }
     }

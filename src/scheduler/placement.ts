@@ -34,6 +34,8 @@ export class Placement {
   readonly boundMs: number;
   /** Time in the router's queue before it was bound. */
   readonly waitedMs: number;
+  /** Requests of its model that waited when it began to. */
+  readonly queuedBehind: number;
   readonly loadAtBinding: LoadAtBinding;
   /** Cached prompt tokens that the engine has to bring up from slower memory. */
   readonly restoredTokens: number;
@@ -67,6 +69,7 @@ export class Placement {
     excluded: ReadonlySet<string>;
     boundMs: number;
     waitedMs: number;
+    queuedBehind: number;
     loadAtBinding: LoadAtBinding;
     restoredTokens: number;
     streamed: boolean;
@@ -82,6 +85,7 @@ export class Placement {
     this.excluded = made.excluded;
     this.boundMs = made.boundMs;
     this.waitedMs = made.waitedMs;
+    this.queuedBehind = made.queuedBehind;
     this.loadAtBinding = made.loadAtBinding;
     this.restoredTokens = made.restoredTokens;
     this.streamed = made.streamed;

@@ -29,6 +29,25 @@ export function queueTimeout(waitedMs: number, retryAfterMs: number): RouterErro
   });
 }
 
+/** It waited, and gave its place to one of a higher class, or of a tenant that has less waiting. */
+export function displaced(waitedMs: number, retryAfterMs: number): RouterError {
+  return new RouterError(
+    "displaced",
+    `The queue is full, and after ${Math.round(waitedMs)} ms its place went to a request that goes before it.`,
+    { fault: "router", httpStatus: 429, retryable: true, retryAfterMs: clamped(retryAfterMs) },
+  );
+}
+
+/** No answer could begin in the time that is left. */
+export function tooLate(limit: "deadline" | "target", expectedMs: number, retryAfterMs: number): RouterError {
+  const which = limit === "deadline" ? "its deadline" : "the time to first token that its class is promised";
+  return new RouterError(
+    "too_late",
+    `Its answer would begin in ${Math.round(expectedMs)} ms at the earliest, which is after ${which}.`,
+    { fault: "router", httpStatus: 503, retryable: true, retryAfterMs: clamped(retryAfterMs) },
+  );
+}
+
 export function noReplica(model: string, reasons: readonly string[], retryAfterMs: number): RouterError {
   const why = reasons.length === 0 ? "there is none" : [...new Set(reasons)].sort().join(", ");
   return new RouterError("no_replica_available", `No replica can take a request for "${model}" now: ${why}.`, {

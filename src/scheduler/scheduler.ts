@@ -6,25 +6,26 @@ import type { LinkSettings } from "#src/fleet/links/links.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { Policy } from "#src/routing/policy.ts";
+import { Admission } from "./admission.ts";
 import { Binder } from "./binder.ts";
-import { ClassTable } from "./classes.ts";
+import { ClassTable, DEFAULT_CLASS } from "./classes.ts";
+import type { Newcomer } from "./flows/shares.ts";
 import { Feedback } from "./feedback.ts";
 import { bindInOrder } from "./inOrder.ts";
 import { serveHomeless, serveReplica } from "./lateBinding.ts";
 import type { Offer } from "./lateBinding.ts";
-import { aheadMs } from "./line.ts";
 import { LivePlacements } from "./livePlacements.ts";
 import type { AttemptOutcome, Usage } from "./outcome.ts";
 import { overdue } from "./overdue.ts";
 import type { Placement } from "./placement.ts";
 import { QUEUE_LIMITS } from "./queueLimits.ts";
 import type { QueueLimits } from "./queueLimits.ts";
-import { LEAST_WORK_FIRST } from "./queueOrder.ts";
-import type { QueueOrder, Waiting } from "./queueOrder.ts";
-import { queueFull, queueTimeout } from "./refusals.ts";
+import { rankOf } from "./queueOrder.ts";
+import { waitingByClass, waitingInOrder } from "./queueReport.ts";
+import type { WaitingClass, WaitingRequest } from "./queueReport.ts";
+import { queueFull } from "./refusals.ts";
 import { depthMs, readyInMs } from "./readiness.ts";
 import { start } from "./start.ts";
-import { RetryAfter } from "./retryAfter.ts";
 import { UNOBSERVED } from "./schedulerObserver.ts";
 import type { SchedulerObserver } from "./schedulerObserver.ts";
 import { Ticket } from "./ticket.ts";
@@ -35,8 +36,13 @@ import { WaitingRoom } from "./waitingRoom.ts";
 const RECHECK_MS = 50;
 /** Not sooner than this, however soon a replica is thought to be ready. */
 const LEAST_WAKE_MS = 5;
+const EQUAL_WEIGHTS = (): number => 1;
 /** While a replica does not answer, what it holds up is looked at this often. */
 const SILENCE_CHECK_MS = 1_000;
+
+/** What is known of a request before its body is read. */
+export type Sender = Pick<RouteRequest, "className" | "tenant">;
+const ANYBODY: Sender = { className: DEFAULT_CLASS, tenant: "" };
 
 /** What a reload may change. */
 export interface SchedulerSettings {
@@ -44,6 +50,8 @@ export interface SchedulerSettings {
   readonly policyFor: (model: string) => Policy;
   readonly classes?: ClassTable;
   readonly limits?: QueueLimits;
+  /** Weight of a tenant against others of its class; 1 where absent. */
+  readonly tenantWeight?: (tenant: string) => number;
   /** What the operator says of the ways that KV takes. */
   readonly links?: LinkSettings;
 }
@@ -52,7 +60,6 @@ export interface SchedulerOptions extends SchedulerSettings {
   readonly fleet: Fleet;
   readonly random: Random;
   readonly observer?: SchedulerObserver;
-  readonly order?: QueueOrder;
 }
 
 /**
@@ -64,10 +71,9 @@ export class Scheduler {
   readonly #fleet: Fleet;
   readonly #binder: Binder;
   readonly #feedback: Feedback;
-  readonly #retryAfter: RetryAfter;
+  readonly #admission: Admission;
   readonly #observer: SchedulerObserver;
-  readonly #order: QueueOrder;
-  readonly #room = new WaitingRoom();
+  readonly #room: WaitingRoom;
   readonly #live = new LivePlacements();
   /** Replicas that do not answer. */
   readonly #silent = new Set<Replica>();
@@ -84,12 +90,13 @@ export class Scheduler {
     this.#fleet = options.fleet;
     this.#binder = new Binder(options.fleet, options.random);
     this.#feedback = new Feedback(options.fleet);
-    this.#retryAfter = new RetryAfter(options.fleet);
     this.#observer = options.observer ?? UNOBSERVED;
-    this.#order = options.order ?? LEAST_WORK_FIRST;
     this.#policyFor = options.policyFor;
     this.#classes = options.classes ?? new ClassTable();
     this.#limits = options.limits ?? QUEUE_LIMITS;
+    const settings = { classes: this.#classes, limits: this.#limits };
+    this.#room = new WaitingRoom({ ...settings, tenantWeight: options.tenantWeight ?? EQUAL_WEIGHTS });
+    this.#admission = new Admission(options.fleet, this.#room, settings);
     options.fleet.links.configure(options.links);
     options.fleet.onChange(({ kind, replica }) => {
       if (kind === "removed" || kind === "restarted") this.#live.replicaLost(replica);
@@ -103,6 +110,9 @@ export class Scheduler {
     this.#policyFor = settings.policyFor;
     this.#classes = settings.classes ?? new ClassTable();
     this.#limits = settings.limits ?? QUEUE_LIMITS;
+    const shared = { classes: this.#classes, limits: this.#limits };
+    this.#room.configure({ ...shared, tenantWeight: settings.tenantWeight ?? EQUAL_WEIGHTS });
+    this.#admission.configure(shared);
     this.#fleet.links.configure(settings.links);
   }
 
@@ -120,25 +130,22 @@ export class Scheduler {
     return this.#live.size;
   }
 
-  /** How many wait, by model and class. */
-  waiting(): readonly { readonly model: string; readonly className: string; readonly requests: number }[] {
-    const counts = new Map<string, { model: string; className: string; requests: number }>();
-    for (const { request } of this.#room.tickets()) {
-      const { model, className } = request;
-      const key = `${model}\u0000${className}`;
-      const known = counts.get(key);
-      if (known === undefined) counts.set(key, { model, className, requests: 1 });
-      else known.requests++;
-    }
-    return [...counts.values()];
+  /** Who waits, by model and class. */
+  waiting(nowMs: number): readonly WaitingClass[] {
+    return waitingByClass(this.#room, (request) => this.#admission.expectedMs(request, nowMs), nowMs);
+  }
+
+  /** Who waits, in the order of service as it stands now, model by model. */
+  queue(nowMs: number): readonly WaitingRequest[] {
+    return this.#room.models().flatMap((model) => waitingInOrder(this.#room.shareOf(model), nowMs));
   }
 
   /**
    * Whether a request of this size has a chance, asked before its body is read. Null: it has. An error: every replica
-   * is full and so is the queue, whatever the model.
+   * is full and so is the queue, whatever the model, and nobody who waits would give way to it.
    */
-  admit(bodyBytes: number, nowMs: number): RouterError | null {
-    const error = this.#admissionError(bodyBytes, nowMs);
+  admit(bodyBytes: number, nowMs: number, sender: Sender = ANYBODY): RouterError | null {
+    const error = this.#admissionError({ ...sender, bodyBytes }, nowMs);
     if (error !== null) this.#observer.refused(null, error);
     return error;
   }
@@ -146,8 +153,8 @@ export class Scheduler {
   /** `settle` is called exactly once, perhaps before this returns, and not at all after a `cancel` that came first. */
   submit(request: RouteRequest, nowMs: number, settle: Settle, options: SubmitOptions = {}): Ticket {
     const ticket = new Ticket(request, nowMs, this.#sequence++, settle, options);
-    if (this.#closed) this.#refuse(ticket, shuttingDown());
-    else if (request.deadlineMs <= nowMs) this.#refuse(ticket, queueTimeout(0, this.#retryMs(request, nowMs)));
+    if (this.#closed) this.#refuse(ticket, shuttingDown(), nowMs);
+    else if (request.deadlineMs <= nowMs) this.#refuse(ticket, this.#admission.expired(ticket, nowMs), nowMs);
     else if (this.#bindsLate(request.model)) {
       if (this.#offer(ticket, nowMs) !== "decided") this.#enqueue(ticket, nowMs);
     } else if (this.#room.ofModel(request.model) > 0) this.#queueBehindOthers(ticket, nowMs);
@@ -158,7 +165,7 @@ export class Scheduler {
 
   /** The request is given up, at whatever point it is; no `settle` follows. */
   cancel(ticket: Ticket, nowMs: number): void {
-    this.#room.remove(ticket);
+    this.#leaves(ticket, nowMs);
     ticket.cancel();
     const { result } = ticket;
     if (result !== null && !(result instanceof RouterError)) this.finish(result, { kind: "client_gone" }, nowMs);
@@ -192,7 +199,7 @@ export class Scheduler {
   finish(placement: Placement, outcome: AttemptOutcome, nowMs: number): void {
     if (!this.#feedback.finish(placement, outcome, nowMs)) return;
     this.#live.remove(placement);
-    if (outcome.kind === "answered") this.#retryAfter.completed(placement.request.model, nowMs);
+    this.#admission.ended(placement, outcome, nowMs);
     this.#observer.finished(placement, outcome, nowMs);
     this.#served(placement.replica, nowMs);
     if (placement.prefill !== null) this.#served(placement.prefill.replica, nowMs);
@@ -204,8 +211,7 @@ export class Scheduler {
     for (const replica of this.#silent)
       this.#live.replicaSilent(replica, (placement) => overdue(placement, nowMs) && this.#hasOther(placement, nowMs));
     for (let ticket = this.#room.expired(nowMs); ticket !== null; ticket = this.#room.expired(nowMs)) {
-      const { request, sinceMs } = ticket;
-      this.#refuse(ticket, queueTimeout(nowMs - sinceMs, this.#retryMs(request, nowMs)));
+      this.#refuse(ticket, this.#admission.expired(ticket, nowMs), nowMs);
       ticket.settle();
     }
     // Also without room: whose replicas are all gone must hear of it.
@@ -231,16 +237,17 @@ export class Scheduler {
   shutdown(): void {
     this.#closed = true;
     const tickets = this.#room.tickets();
-    for (const ticket of tickets) this.#refuse(ticket, shuttingDown());
+    for (const ticket of tickets) this.#refuse(ticket, shuttingDown(), this.#lastPassMs);
     for (const ticket of tickets) ticket.settle();
   }
 
-  #admissionError(bodyBytes: number, nowMs: number): RouterError | null {
+  #admissionError(newcomer: Newcomer, nowMs: number): RouterError | null {
     if (this.#closed) return shuttingDown();
-    const bound = this.#room.boundHit(bodyBytes, this.#limits);
+    const bound = this.#room.boundHit(newcomer.bodyBytes, this.#limits);
     const isTaking = (replica: Replica): boolean => takes(replica, nowMs) && !this.#room.awaits(replica);
     if (bound === null || this.#fleet.replicas().some(isTaking)) return null;
-    return queueFull(bound, this.#retryAfter.forAny(this.#room.requests, nowMs));
+    if (this.#room.givesWay(newcomer) !== null) return null;
+    return queueFull(bound, this.#admission.retryAnyMs(nowMs));
   }
 
   #queueBehindOthers(ticket: Ticket, nowMs: number): void {
@@ -251,20 +258,11 @@ export class Scheduler {
   }
 
   #enqueue(ticket: Ticket, nowMs: number): void {
-    const { request } = ticket;
-    const bound = this.#room.boundHit(request.bodyBytes, this.#limits);
-    if (bound !== null) {
-      this.#refuse(ticket, queueFull(bound, this.#retryMs(request, nowMs)));
-      return;
-    }
-    const expiresMs = Math.min(ticket.sinceMs + this.#limits.maxWaitMs, request.deadlineMs);
-    if (expiresMs <= nowMs) {
-      this.#refuse(ticket, queueTimeout(nowMs - ticket.sinceMs, this.#retryMs(request, nowMs)));
-      return;
-    }
     if (this.#room.requests === 0) this.#lastPassMs = nowMs;
-    this.#room.add(ticket, ticket.rank ?? this.#order.rank(this.#waitingOf(ticket, 0), this.#limits), expiresMs);
-    this.#observer.queued(request);
+    const refused = this.#admission.enter(ticket, nowMs);
+    for (const { ticket: one, error } of refused) this.#refuse(one, error, nowMs);
+    if (ticket.waiting) this.#observer.queued(ticket.request);
+    for (const { ticket: one } of refused) one.settle();
   }
 
   #bindsLate(model: string): boolean {
@@ -290,19 +288,19 @@ export class Scheduler {
     this.#feedback.presumeFirstTokens(nowMs);
     this.#readyMs = Number.POSITIVE_INFINITY;
     const replicas = new Set(this.#fleet.pool(model));
-    for (const [replica] of this.#room.lines(model)) replicas.add(replica);
+    for (const [replica] of this.#room.linesByReplica(model)) replicas.add(replica);
     for (const replica of replicas) this.#serve(model, replica, nowMs);
-    for (const lane of this.#room.lanes(model)) {
-      if (lane.first?.value.home !== null) continue;
-      for (const ticket of serveHomeless(lane, (each) => this.#offer(each, nowMs))) ticket.settle();
+    for (const line of this.#room.lines(model)) {
+      if (line.first?.value.home !== null) continue;
+      for (const ticket of serveHomeless(line, (each) => this.#offer(each, nowMs))) ticket.settle();
     }
   }
 
   /** Places a request if the replica that suits it best is ready and it is its turn there; else it waits for that one. */
   #offer(ticket: Ticket, nowMs: number): Offer {
     this.#feedback.presumeFirstTokens(nowMs);
-    const { model } = ticket.request;
-    const rank = (workMs: number): number => this.#order.rank(this.#waitingOf(ticket, workMs), this.#limits);
+    const { request } = ticket;
+    const { model, arrivedMs } = request;
     try {
       const weighed = this.#binder.weigh(
         ticket,
@@ -311,25 +309,28 @@ export class Scheduler {
         (replica, cachedTokens) => {
           const line = this.#room.lineFor(model, replica);
           if (line === null) return 0;
-          return aheadMs(line, rank(priorWorkMs(ticket, replica, cachedTokens)), ticket);
+          const workMs = priorWorkMs(ticket, replica, cachedTokens);
+          return line.workMsBefore(this.#room.standingOf(request), rankOf(arrivedMs, workMs), workMs, ticket);
         },
         nowMs,
       );
       if (weighed instanceof RouterError) {
-        this.#refuse(ticket, weighed);
+        this.#refuse(ticket, weighed, nowMs);
         return "decided";
       }
-      if (weighed === "wait") return this.#awaits(ticket, null, 0, rank(0));
-      const { replica, cachedTokens, workMs, startsInMs } = start(weighed, nowMs);
-      const first = this.#room.lineFor(model, replica)?.first ?? null;
-      const rankHere = rank(priorWorkMs(ticket, replica, cachedTokens));
-      const isNext = first === null || first.value === ticket || rankHere < first.key;
-      const isReady = replica.hasRoom(ticket.request.sequences, nowMs) && startsInMs <= depthMs(replica, nowMs);
-      if (!isNext || !isReady) return this.#awaits(ticket, replica, workMs, rankHere);
+      if (weighed === "wait") return this.#awaits(ticket, null, 0, rankOf(arrivedMs, 0));
+      const { replica, cachedTokens, workMs, startsInMs, lineMs } = start(weighed, nowMs);
+      ticket.startsInMs = lineMs + startsInMs;
+      const line = this.#room.lineFor(model, replica);
+      const rank = rankOf(arrivedMs, priorWorkMs(ticket, replica, cachedTokens));
+      const isNext =
+        line === null || line.first?.value === ticket || line.wouldLead(this.#room.standingOf(request), rank);
+      const isReady = replica.hasRoom(request.sequences, nowMs) && startsInMs <= depthMs(replica, nowMs);
+      if (!isNext || !isReady) return this.#awaits(ticket, replica, workMs, rank);
       this.#placed(ticket, this.#binder.place(ticket, weighed, nowMs), nowMs);
       return "decided";
     } catch (caught) {
-      this.#refuse(ticket, toRouterError(caught));
+      this.#refuse(ticket, toRouterError(caught), nowMs);
       return "decided";
     }
   }
@@ -373,19 +374,15 @@ export class Scheduler {
 
   #placed(ticket: Ticket, binding: Placement | RouterError, nowMs: number): void {
     if (binding instanceof RouterError) {
-      this.#refuse(ticket, binding);
+      this.#refuse(ticket, binding, nowMs);
       return;
     }
-    this.#room.remove(ticket);
+    this.#admission.placed(binding, nowMs);
+    this.#leaves(ticket, nowMs);
     ticket.result = binding;
     this.#live.add(binding, ticket.onLost);
     this.#feedback.placed(binding);
-    this.#order.served(this.#waitingOf(ticket, 0), nowMs);
     this.#observer.bound(binding);
-  }
-
-  #waitingOf({ request, sinceMs }: Ticket, workMs: number): Waiting {
-    return { request, serviceClass: this.#classes.get(request.className), sinceMs, workMs };
   }
 
   /** Whether another replica could take it now; to a silent one that is the last, a request is better off waiting. */
@@ -398,14 +395,16 @@ export class Scheduler {
   }
 
   /** Decides, but does not tell yet. */
-  #refuse(ticket: Ticket, error: RouterError): void {
-    this.#room.remove(ticket);
+  #refuse(ticket: Ticket, error: RouterError, nowMs: number): void {
+    this.#leaves(ticket, nowMs);
     ticket.result = error;
     this.#observer.refused(ticket.request, error);
   }
 
-  #retryMs(request: RouteRequest, nowMs: number): number {
-    return this.#retryAfter.forRequest(request, this.#room.ofModel(request.model), nowMs);
+  #leaves(ticket: Ticket, nowMs: number): void {
+    if (!ticket.waiting) return;
+    this.#room.remove(ticket);
+    this.#admission.left(ticket.request.model, nowMs);
   }
 }
 

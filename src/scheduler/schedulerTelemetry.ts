@@ -6,6 +6,9 @@ import type { ReplicaSnapshot, TelemetrySources } from "#src/telemetry/snapshots
 import type { Scheduler } from "./scheduler.ts";
 import type { SchedulerObserver } from "./schedulerObserver.ts";
 
+/** Refusals for which there is no reason but the load. */
+const SHED: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "displaced", "too_late"]);
+
 /** Puts what the scheduler does into metrics and the decision log. */
 export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>): SchedulerObserver {
   return {
@@ -17,8 +20,9 @@ export function observeInto(metrics: Metrics, decisions: DecisionLog<Decision>):
         metrics.unhashable.with(request.identity.unhashable).add();
     },
     queued: () => undefined,
-    refused(_request, { code }) {
+    refused(request, { code }) {
       metrics.admissionRejections.with(code).add();
+      if (request !== null && SHED.has(code)) metrics.model(request.model).shed(request.className, code);
     },
     finished({ request, replica, reservation, cachedTokensPredicted, prefill }, outcome) {
       metrics.replicaAttempts.with(replica.id, outcome.kind).add();
@@ -47,7 +51,7 @@ export function telemetrySources(
   return {
     replicas: () => replicaSnapshots(fleet(), nowMs()),
     conditions: () => fleet().conditions.list(),
-    waiting: () => scheduler().waiting(),
+    waiting: () => scheduler().waiting(nowMs()),
     queueBytes: () => scheduler().depth.bytes,
     requestsInFlight: () => scheduler().inFlight,
   };

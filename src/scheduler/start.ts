@@ -11,6 +11,8 @@ export interface Start {
   readonly workMs: number;
   /** From now, were it next in the router's line. */
   readonly startsInMs: number;
+  /** Of those that go before it in that line. */
+  readonly lineMs: number;
 }
 
 /** Of a choice that has prices. */
@@ -18,14 +20,22 @@ export function start({ takesPair, pair, alone, input }: Weighed, nowMs: number)
   if (takesPair && pair !== null) {
     const { prefill: replica, gpuTokens: cachedTokens } = pair;
     const workMs = replica.latency.prefillMs(input.request.identity.promptTokens - cachedTokens, cachedTokens);
-    return { replica, cachedTokens, workMs, startsInMs: readyInMs(replica, nowMs) + depthMs(replica, nowMs) };
+    return {
+      replica,
+      cachedTokens,
+      workMs,
+      startsInMs: readyInMs(replica, nowMs) + depthMs(replica, nowMs),
+      lineMs: 0,
+    };
   }
   const { index, prices } = alone!;
   const at = index * TERMS.length;
+  const lineMs = input.lineMs?.[index] ?? 0;
   return {
     replica: input.candidates[index]!,
     cachedTokens: input.cachedTokens[index]!,
     workMs: prices!.terms[at + COLUMN.prefill]!,
-    startsInMs: prices!.terms[at + COLUMN.queue]! - (input.lineMs?.[index] ?? 0),
+    startsInMs: prices!.terms[at + COLUMN.queue]! - lineMs,
+    lineMs,
   };
 }

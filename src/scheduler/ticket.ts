@@ -2,8 +2,11 @@ import type { RouterError } from "#src/errors/routerError.ts";
 import type { Replica } from "#src/fleet/replica.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { LegName } from "./outcome.ts";
+import type { Place } from "./flows/fairLine.ts";
+import type { Seat } from "./flows/modelShare.ts";
 import type { LostBy, Placement } from "./placement.ts";
 import type { Queued } from "./priorityQueue.ts";
+import { rankOf } from "./queueOrder.ts";
 
 export type Settle = (result: Placement | RouterError) => void;
 
@@ -37,10 +40,17 @@ export class Ticket {
   home: Replica | null = null;
   /** Predicted time that its prompt takes there. */
   workMs = 0;
-  /** Its rank among those that wait for the same; null: the order of the queue says. */
-  rank: number | null = null;
+  /** Its place among those of its tenant and class that wait for the same, least first. */
+  rank: number;
+  /** Predicted time until that begins, as it was when it was last looked at. */
+  startsInMs = 0;
+  /** Prompt and expected output, all sequences together. */
+  tokens = 0;
+  /** Requests of its model that waited when it began to. */
+  queuedBehind = 0;
   /** Its places in the waiting room; null while it does not wait. */
-  inLane: Queued<Ticket> | null = null;
+  seat: Seat<Ticket> | null = null;
+  place: Place<Ticket> | null = null;
   inExpiry: Queued<Ticket> | null = null;
   /** Set once decided. */
   result: Placement | RouterError | null = null;
@@ -49,6 +59,7 @@ export class Ticket {
 
   constructor(request: RouteRequest, nowMs: number, sequence: number, settle: Settle, options: SubmitOptions) {
     this.request = request;
+    this.rank = rankOf(request.arrivedMs, 0);
     this.sinceMs = options.sinceMs ?? nowMs;
     this.sequence = sequence;
     this.#settle = settle;
@@ -59,7 +70,7 @@ export class Ticket {
   }
 
   get waiting(): boolean {
-    return this.inLane !== null;
+    return this.place !== null;
   }
 
   /** Nobody is told any more. */

@@ -1,17 +1,30 @@
 import type { Replica } from "#src/fleet/replica.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
+import { FairLine } from "./flows/fairLine.ts";
+import type { ModelShare, ShareSettings, Standing } from "./flows/modelShare.ts";
+import { Shares, type Newcomer } from "./flows/shares.ts";
 import { PriorityQueue } from "./priorityQueue.ts";
 import type { QueueLimits } from "./queueLimits.ts";
 import type { Ticket } from "./ticket.ts";
 
 /** Those that wait for the same: one replica, or any that serves their model and adapter. */
-export type Lane = PriorityQueue<Ticket>;
+export type Line = FairLine<Ticket>;
 
 /** Everybody that waits, in order, with bounds. Decides nothing about who goes where. */
 export class WaitingRoom {
-  readonly #lanes = new Map<string, Map<Replica | string, Lane>>();
-  readonly #byModel = new Map<string, number>();
+  readonly #shares: Shares<Ticket>;
+  readonly #lines = new Map<string, Map<Replica | string, Line>>();
   readonly #expiry = new PriorityQueue<Ticket>();
   #bytes = 0;
+
+  constructor(settings: ShareSettings) {
+    this.#shares = new Shares(settings);
+  }
+
+  /** Takes over other classes and weights; those that wait keep their places. */
+  configure(settings: ShareSettings): void {
+    this.#shares.configure(settings);
+  }
 
   get requests(): number {
     return this.#expiry.size;
@@ -32,37 +45,41 @@ export class WaitingRoom {
     return this.#bytes + bodyBytes > limits.maxBytes ? "bytes" : null;
   }
 
+  /** Who gives up a place for one more; null: nobody does. */
+  givesWay(newcomer: Newcomer): Ticket | null {
+    return this.#shares.givesWay(newcomer);
+  }
+
   add(ticket: Ticket, rank: number, expiresMs: number): void {
-    const { model, bodyBytes } = ticket.request;
-    ticket.inLane = this.laneOf(ticket).push(ticket, rank, ticket.sequence);
+    ticket.seat = this.shareOf(ticket.request.model).arrives(ticket);
+    ticket.place = this.lineOf(ticket).push(ticket, rank, ticket.seat, ticket.workMs);
     ticket.inExpiry = this.#expiry.push(ticket, expiresMs, ticket.sequence);
-    this.#bytes += bodyBytes;
-    this.#byModel.set(model, this.ofModel(model) + 1);
+    this.#bytes += ticket.request.bodyBytes;
   }
 
   /** Harmless for one that does not wait. */
   remove(ticket: Ticket): void {
-    if (ticket.inLane === null || ticket.inExpiry === null) return;
+    const { seat, place, inExpiry } = ticket;
+    if (seat === null || place === null || inExpiry === null) return;
     const { model, bodyBytes } = ticket.request;
-    this.laneOf(ticket).remove(ticket.inLane);
-    this.#expiry.remove(ticket.inExpiry);
-    ticket.inLane = null;
+    this.lineOf(ticket).remove(place);
+    this.shareOf(model).leaves(seat);
+    this.#expiry.remove(inExpiry);
+    ticket.seat = null;
+    ticket.place = null;
     ticket.inExpiry = null;
     this.#bytes -= bodyBytes;
-    const left = this.ofModel(model) - 1;
-    if (left > 0) this.#byModel.set(model, left);
-    else this.#byModel.delete(model);
-    this.#dropEmpty(model, laneKey(ticket));
+    this.#dropEmpty(model, lineKey(ticket));
   }
 
   /** It waits for another replica now, or has more or less to do there. */
   move(ticket: Ticket, home: Replica | null, workMs: number, rank: number): void {
-    if (ticket.inLane === null) return;
-    this.laneOf(ticket).remove(ticket.inLane);
-    this.#dropEmpty(ticket.request.model, laneKey(ticket));
+    if (ticket.seat === null || ticket.place === null) return;
+    this.lineOf(ticket).remove(ticket.place);
+    this.#dropEmpty(ticket.request.model, lineKey(ticket));
     ticket.home = home;
     ticket.workMs = workMs;
-    ticket.inLane = this.laneOf(ticket).push(ticket, rank, ticket.sequence);
+    ticket.place = this.lineOf(ticket).push(ticket, rank, ticket.seat, workMs);
   }
 
   /** One that is past its time, least first; null if nobody is. */
@@ -73,56 +90,71 @@ export class WaitingRoom {
 
   /** How many wait for a model. */
   ofModel(model: string): number {
-    return this.#byModel.get(model) ?? 0;
+    return this.#shares.known(model)?.waiting ?? 0;
   }
 
+  /** Models that somebody waits for. */
   models(): readonly string[] {
-    return [...this.#byModel.keys()];
+    return [...this.#lines.keys()];
   }
 
-  lanes(model: string): readonly Lane[] {
-    return [...(this.#lanes.get(model)?.values() ?? [])];
+  /** Who has got how much of a model. */
+  shareOf(model: string): ModelShare<Ticket> {
+    return this.#shares.of(model);
   }
 
-  laneOf(ticket: Ticket): Lane {
-    return this.#lane(ticket.request.model, laneKey(ticket));
+  /** Null: nobody has got anything of it yet, or it was long ago. */
+  knownShareOf(model: string): ModelShare<Ticket> | null {
+    return this.#shares.known(model);
+  }
+
+  /** The class and the tenant of a request, whether it waits or not. */
+  standingOf({ model, className, tenant }: RouteRequest): Standing<Ticket> {
+    const share = this.shareOf(model).classOf(className);
+    return { share, flow: share.flows.flowOf(tenant) };
+  }
+
+  lines(model: string): readonly Line[] {
+    return [...(this.#lines.get(model)?.values() ?? [])];
+  }
+
+  lineOf(ticket: Ticket): Line {
+    const { model } = ticket.request;
+    let lines = this.#lines.get(model);
+    if (lines === undefined) this.#lines.set(model, (lines = new Map()));
+    const key = lineKey(ticket);
+    let line = lines.get(key);
+    if (line === undefined) lines.set(key, (line = new FairLine(this.shareOf(model))));
+    return line;
   }
 
   /** Whether somebody waits for this one replica. */
   awaits(replica: Replica): boolean {
-    for (const lanes of this.#lanes.values()) if (lanes.has(replica)) return true;
+    for (const lines of this.#lines.values()) if (lines.has(replica)) return true;
     return false;
   }
 
   /** Null: nobody waits for this replica. */
-  lineFor(model: string, replica: Replica): Lane | null {
-    return this.#lanes.get(model)?.get(replica) ?? null;
+  lineFor(model: string, replica: Replica): Line | null {
+    return this.#lines.get(model)?.get(replica) ?? null;
   }
 
   /** Lines for single replicas, with whom they wait for. */
-  *lines(model: string): Generator<readonly [Replica, Lane]> {
-    for (const [key, lane] of this.#lanes.get(model) ?? []) if (typeof key !== "string") yield [key, lane];
+  *linesByReplica(model: string): Generator<readonly [Replica, Line]> {
+    for (const [key, line] of this.#lines.get(model) ?? []) if (typeof key !== "string") yield [key, line];
   }
 
   tickets(): readonly Ticket[] {
     return this.#expiry.values();
   }
 
-  #lane(model: string, key: Replica | string): Lane {
-    let lanes = this.#lanes.get(model);
-    if (lanes === undefined) this.#lanes.set(model, (lanes = new Map()));
-    let lane = lanes.get(key);
-    if (lane === undefined) lanes.set(key, (lane = new PriorityQueue()));
-    return lane;
-  }
-
   #dropEmpty(model: string, key: Replica | string): void {
-    const lanes = this.#lanes.get(model);
-    if (lanes?.get(key)?.size === 0) lanes.delete(key);
-    if (lanes?.size === 0) this.#lanes.delete(model);
+    const lines = this.#lines.get(model);
+    if (lines?.get(key)?.size === 0) lines.delete(key);
+    if (lines?.size === 0) this.#lines.delete(model);
   }
 }
 
-function laneKey({ home, request: { adapter } }: Ticket): Replica | string {
+function lineKey({ home, request: { adapter } }: Ticket): Replica | string {
   return home ?? adapter ?? "";
 }

@@ -129,6 +129,30 @@ export function addRouterGauges(registry: Registry, sources: TelemetrySources): 
       for (const { model, className, requests } of sources.waiting()) set({ model, class: className }, requests);
     },
   );
+  scrapedGauge(
+    registry,
+    {
+      name: "kvasir_queue_longest_wait_seconds",
+      help: "How long the request that waits longest in the router has waited.",
+      labels: ["model", "class"],
+    },
+    (set) => {
+      for (const { model, className, longestMs } of sources.waiting())
+        set({ model, class: className }, longestMs / 1000);
+    },
+  );
+  scrapedGauge(
+    registry,
+    {
+      name: "kvasir_queue_expected_wait_seconds",
+      help: "Predicted wait of one more request.",
+      labels: ["model", "class"],
+    },
+    (set) => {
+      for (const { model, className, expectedMs } of sources.waiting())
+        if (expectedMs !== null) set({ model, class: className }, expectedMs / 1000);
+    },
+  );
   scrapedGauge(registry, { name: "kvasir_queue_bytes", help: "Bodies of requests waiting in the router." }, (set) =>
     set({}, sources.queueBytes()),
   );

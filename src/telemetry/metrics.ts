@@ -139,6 +139,11 @@ function modelFamilies(registry: Registry): ModelFamilies {
       "cached_tokens_error_total",
       "Difference of predicted and reported cached tokens, where reported.",
     ),
+    shed: counter("requests_shed_total", "Requests refused for the load there is, after they were read.", [
+      "model",
+      "class",
+      "code",
+    ]),
     requests: counter("requests_total", "Requests that ended.", ["model", "status", "code"]),
   };
 }

@@ -16,6 +16,7 @@ export interface ModelFamilies {
   readonly cachedTokensReported: CounterFamily;
   readonly cachedTokensError: CounterFamily;
   readonly requests: CounterFamily;
+  readonly shed: CounterFamily;
 }
 
 /** The series of one model, resolved once. Times in milliseconds. */
@@ -59,6 +60,11 @@ export class ModelMetrics {
     if (series === undefined)
       this.#queueTime.set(className, (series = this.#families.queueTime.with(this.#model, className)));
     series.observe(waitedMs);
+  }
+
+  /** Refused for the load there is, by class and why. */
+  shed(className: string, code: string): void {
+    this.#families.shed.with(this.#model, className, code).add();
   }
 
   /** `code` null: the engine's answer was passed on. Status 499: the client went away. */

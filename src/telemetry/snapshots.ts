@@ -54,6 +54,10 @@ export interface WaitingSnapshot {
   readonly model: string;
   readonly className: string;
   readonly requests: number;
+  /** How long the one that came first has waited. */
+  readonly longestMs: number;
+  /** Predicted wait of one more; null: too little was seen to tell. */
+  readonly expectedMs: number | null;
 }
 
 /** Looked at when somebody scrapes, so that what is gone has no series. */

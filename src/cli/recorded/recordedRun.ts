@@ -98,7 +98,7 @@ export function changed(
         )
       : {};
   const wanted = policy === undefined ? over(config.policy) : { name: policy, options };
-  const { classes } = config;
+  const { classes, tenantWeights } = config;
   // Once more through the schema, which says what is not allowed.
-  return recordedConfig({ policy: wanted, limits, classes, models });
+  return recordedConfig({ policy: wanted, limits, classes, models, tenantWeights });
 }

@@ -22,7 +22,7 @@ export interface AdminParts extends Pick<
   readonly version: string;
 }
 
-const MAX_DECISIONS = 1_000;
+const MAX_LISTED = 1_000;
 const STATUS_DECISIONS = 20;
 
 /** What an operator can ask and order. Throws RouterError. */
@@ -41,6 +41,7 @@ export class AdminApi {
     if (verb !== undefined) throw notFound("There is no such admin route.");
     if (room === "decisions") return id === undefined ? this.#recent(request) : this.#decision(id);
     if (room === "requests" && id !== undefined) return this.#ofRequest(id);
+    if (room === "queue" && id === undefined) return this.#queue(request);
     if (id !== undefined) throw notFound("There is no such admin route.");
     return this.#overview(room);
   }
@@ -84,12 +85,15 @@ export class AdminApi {
   }
 
   #recent({ query }: AdminRequest): AdminAnswer {
-    const asked = query.get("limit") ?? "50";
-    const limit = Number(asked);
-    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_DECISIONS) {
-      throw badRequest(`limit: ${JSON.stringify(asked)} is not allowed; allowed: 1..${MAX_DECISIONS}`, "limit");
-    }
-    return json({ decisions: this.#parts.decisions.recent(limit).map((one) => this.#explained(one)) });
+    const decisions = this.#parts.decisions.recent(limitOf(query));
+    return json({ decisions: decisions.map((one) => this.#explained(one)) });
+  }
+
+  #queue({ query }: AdminRequest): AdminAnswer {
+    const { scheduler, clock } = this.#parts;
+    const nowMs = clock.nowMs();
+    const waiting = scheduler.queue(nowMs).slice(0, limitOf(query));
+    return json({ ...scheduler.depth, byClass: scheduler.waiting(nowMs), waiting });
   }
 
   #decision(id: string): AdminAnswer {
@@ -103,9 +107,12 @@ export class AdminApi {
   }
 
   #ofRequest(requestId: string): AdminAnswer {
-    const found = this.#parts.decisions.byRequest(requestId);
-    if (found.length === 0) throw notFound(`There is no decision for request ${requestId}, or it is too long ago.`);
-    return json({ requestId, decisions: found.map((one) => this.#explained(one)) });
+    const { decisions, scheduler, clock } = this.#parts;
+    const found = decisions.byRequest(requestId);
+    const waiting = scheduler.queue(clock.nowMs()).find((one) => one.requestId === requestId) ?? null;
+    if (found.length === 0 && waiting === null)
+      throw notFound(`Request ${requestId} does not wait, and there is no decision for it, or it is too long ago.`);
+    return json({ requestId, waiting, decisions: found.map((one) => this.#explained(one)) });
   }
 
   #replicas(
@@ -147,6 +154,13 @@ export class AdminApi {
     if (fleet.byId(id) === null && fleet.ofEndpoint(id).length === 0) throw notFound(`There is no replica ${id}.`);
     throw badRequest(`${id} comes from the configuration, a file or DNS: remove it there, or drain it.`);
   }
+}
+
+function limitOf(query: URLSearchParams): number {
+  const asked = query.get("limit") ?? "50";
+  const limit = Number(asked);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LISTED) return limit;
+  throw badRequest(`limit: ${JSON.stringify(asked)} is not allowed; allowed: 1..${MAX_LISTED}`, "limit");
 }
 
 /** JSON only: a type that a browser sends to another site without asking it first must not do anything here. */

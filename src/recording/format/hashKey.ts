@@ -31,6 +31,14 @@ export class HashKey {
     return this.#mac(kind, name);
   }
 
+  /** Of a tenant, `key` or `key/tenant`: part by part, so that a key's weight still finds its tenants. */
+  tenant(name: string): string {
+    return name
+      .split("/")
+      .map((part) => this.pseudonym("tenant", part))
+      .join("/");
+  }
+
   /** Hashes as halves (low, high), `from` into `to`, in place if they are one. */
   encipher(from: Uint32Array, fromAt: number, to: Uint32Array, toAt: number, hashes: number): void {
     const schedule = this.#schedule;

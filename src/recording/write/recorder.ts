@@ -369,7 +369,7 @@ export class Recorder {
     let pseudonym = this.#tenants.get(name);
     if (pseudonym === undefined) {
       if (this.#tenants.size >= MAX_TENANTS) this.#tenants.clear();
-      pseudonym = this.#options.key.pseudonym("tenant", name);
+      pseudonym = this.#options.key.tenant(name);
       this.#tenants.set(name, pseudonym);
     }
     return pseudonym;

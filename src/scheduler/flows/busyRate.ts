@@ -12,6 +12,11 @@ export class BusyRate {
   #busyMs = 0;
   #atMs = Number.NaN;
 
+  /** Whether somebody waits. */
+  get busy(): boolean {
+    return !Number.isNaN(this.#atMs);
+  }
+
   /** Somebody begins to wait; before, nobody did. */
   begins(nowMs: number): void {
     this.#atMs = nowMs;

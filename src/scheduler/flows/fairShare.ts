@@ -68,6 +68,10 @@ export class FairShare<T extends Waiter> {
     }
   }
 
+  weightOf(tenant: string): number {
+    return this.#weightOf(tenant);
+  }
+
   /** Null: the tenant has none of its own. */
   known(tenant: string): Flow<T> | null {
     return this.#flows.get(tenant) ?? null;
@@ -86,6 +90,12 @@ export class FairShare<T extends Waiter> {
       this.#flows.set(name, flow);
     }
     return flow;
+  }
+
+  /** Whether a flow that begins to wait now, or waits already, goes before another one that waits. */
+  goesBefore(flow: Flow<T>, other: Flow<T>): boolean {
+    const startsAt = flow.turn === null ? Math.max(flow.servedUntil, this.#virtualTime) : flow.servedUntil;
+    return startsAt === other.servedUntil ? flow.number < other.number : startsAt < other.servedUntil;
   }
 
   /** One more waits: `came` has just been put among the newest. */

@@ -1,5 +1,3 @@
-/** What a class is taken to ask for before it has been served: a chat's prompt and answer. */
-const TYPICAL_TOKENS = 1_000;
 /** Of the last request in the mean of all. */
 const MEAN_SHARE = 0.1;
 
@@ -14,7 +12,8 @@ export class Guarantee {
   /** 0: higher classes may make it wait for ever. */
   share: number;
   #level = 0;
-  #meanTokens = TYPICAL_TOKENS;
+  #meanTokens = 0;
+  #served = false;
   #lastTokens = 0;
 
   constructor(share: number) {
@@ -23,7 +22,12 @@ export class Guarantee {
 
   /** It waits and has got so little that it goes before higher classes. */
   get due(): boolean {
-    return this.#level >= this.#meanTokens;
+    return this.#level > 0 && this.#level >= this.#meanTokens;
+  }
+
+  /** One more waits: before any was served, the mean is that of the last one. */
+  asked(tokens: number): void {
+    if (!this.#served) this.#meanTokens = tokens;
   }
 
   /** Nobody waits any more: a claim ends. */
@@ -37,7 +41,8 @@ export class Guarantee {
   }
 
   got(tokens: number): void {
-    this.#meanTokens += MEAN_SHARE * (tokens - this.#meanTokens);
+    this.#meanTokens = this.#served ? this.#meanTokens + MEAN_SHARE * (tokens - this.#meanTokens) : tokens;
+    this.#served = true;
     this.#lastTokens = tokens;
     const owed = Math.max(this.#meanTokens, this.#lastTokens);
     this.#level = Math.min(this.#meanTokens, Math.max(-owed, this.#level - (1 - this.share) * tokens));

@@ -33,10 +33,14 @@ export class ClassShare<T extends Waiter> {
   }
 }
 
-/** What one that waits is part of; it is kept with it. */
-export interface Seat<T extends Waiter> {
+/** What a request is part of. */
+export interface Standing<T extends Waiter> {
   readonly share: ClassShare<T>;
   readonly flow: Flow<T>;
+}
+
+/** The same of one that waits; it is kept with it. */
+export interface Seat<T extends Waiter> extends Standing<T> {
   readonly entry: Queued<T>;
 }
 
@@ -80,6 +84,11 @@ export class ModelShare<T extends Waiter> {
     return share;
   }
 
+  /** Undefined: nobody of this class has waited or been served. */
+  known(className: string): ClassShare<T> | undefined {
+    return this.#classes.get(className) ?? this.#classes.get(this.#settings.classes.get(className).name);
+  }
+
   classes(): Iterable<ClassShare<T>> {
     return this.#classes.values();
   }
@@ -89,6 +98,7 @@ export class ModelShare<T extends Waiter> {
     const { className, tenant } = waiter.request;
     const share = this.classOf(className);
     if (share.waiting === 0) share.servedUntil = this.#startOf(share);
+    share.guarantee.asked(waiter.tokens);
     const flow = share.flows.flowOf(tenant);
     const entry = flow.newest.push(waiter, -waiter.sequence, 0);
     share.flows.arrives(flow, waiter);
@@ -121,7 +131,10 @@ export class ModelShare<T extends Waiter> {
   classBefore(a: ClassShare<T>, b: ClassShare<T>): boolean {
     if (a.guarantee.due !== b.guarantee.due) return a.guarantee.due;
     const [p, q] = [a.serviceClass.priority, b.serviceClass.priority];
-    return p === q ? a.servedUntil < b.servedUntil : p > q;
+    if (p !== q) return p > q;
+    // Of a class for which nobody waits, what it had long ago says nothing.
+    const [own, other] = [a, b].map((share) => (share.waiting > 0 ? share.servedUntil : this.#startOf(share)));
+    return own! < other!;
   }
 
   #chargeClass(share: ClassShare<T>, tokens: number): void {

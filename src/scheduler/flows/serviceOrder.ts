@@ -37,10 +37,13 @@ export function tokensBefore<T extends Waiter>(share: ModelShare<T>, className: 
   let tokens = 0;
   for (const other of share.classes())
     if (other !== own && other.waiting > 0 && share.classBefore(other, own)) tokens += other.waitingTokens;
-  const flow = own.flows.flowOf(tenant);
+  const flow = own.flows.known(tenant);
+  const weight = flow?.weight ?? own.flows.weightOf(tenant);
   // While its own are served, flows that wait all the time get as much for their weight.
-  const others = own.flows.waitingWeight - (flow.waiting > 0 ? flow.weight : 0);
+  const waiting = flow?.waiting ?? 0;
+  const others = own.flows.waitingWeight - (waiting > 0 ? weight : 0);
   const typical = own.waiting > 0 ? own.waitingTokens / own.waiting : 0;
-  const shared = flow.waitingTokens + ((flow.waitingTokens + typical) * others) / flow.weight;
+  const ownTokens = flow?.waitingTokens ?? 0;
+  const shared = ownTokens + ((ownTokens + typical) * others) / weight;
   return tokens + Math.min(own.waitingTokens, shared);
 }

@@ -37,6 +37,11 @@ export class Shares<T extends Waiter> {
     return share;
   }
 
+  /** Null: nobody waits for it, and whoever was served is forgotten. */
+  known(model: string): ModelShare<T> | null {
+    return this.#byModel.get(model) ?? null;
+  }
+
   /** Models for which somebody waits or has been served, with their shares. */
   all(): Iterable<readonly [model: string, share: ModelShare<T>]> {
     return this.#byModel;
@@ -46,8 +51,8 @@ export class Shares<T extends Waiter> {
    * Who gives up a place for a newcomer when as many wait as may: the last one of the tenant that has most waiting, in
    * the lowest class. Null: nobody does; the newcomer is refused.
    *
-   * So a lower class is shed before a higher one, and within a class nobody is refused for the sake of one that has more
-   * waiting already. Whoever has waited longest stays.
+   * So a lower class is shed before a higher one, and within a class a tenant gives way only to one that will not have
+   * more waiting than it has left. Whoever has waited longest stays.
    */
   givesWay(newcomer: Newcomer): T | null {
     const lowest = this.#lowest();
@@ -56,8 +61,10 @@ export class Shares<T extends Waiter> {
     const own = this.#settings.classes.get(newcomer.className).priority;
     const { priority } = lowest.serviceClass;
     if (most === null || priority > own) return null;
-    if (priority === own && most.loadPerWeight <= this.#loadWith(newcomer)) return null;
-    return most.newest.first?.value ?? null;
+    const last = most.newest.first?.value ?? null;
+    if (last === null || priority < own) return last;
+    const left = loadPerWeight(most.waiting - 1, most.waitingBytes - last.request.bodyBytes, most.weight);
+    return left >= this.#loadWith(newcomer) ? last : null;
   }
 
   #lowest(): ClassShare<T> | null {
@@ -73,7 +80,7 @@ export class Shares<T extends Waiter> {
     const weight = this.#settings.tenantWeight(tenant);
     let least = loadPerWeight(1, bodyBytes, weight);
     for (const model of this.#byModel.values()) {
-      const flow = model.classOf(className).flows.known(tenant);
+      const flow = model.known(className)?.flows.known(tenant) ?? null;
       if (flow !== null)
         least = Math.max(least, loadPerWeight(flow.waiting + 1, flow.waitingBytes + bodyBytes, weight));
     }

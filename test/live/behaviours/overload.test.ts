@@ -156,6 +156,7 @@ describe("overload", { concurrency: true }, () => {
   describe("32. low priority under sustained high priority", () => {
     it("is overtaken by no request that comes later than its class allows", async () => {
       const served: string[] = [];
+      const GUARANTEED = 0.05;
       await using worker = await Worker.start((request) => {
         served.push(String(asked(request)["user"]));
         setTimeout(() => request.socket.write(answer()), 10);
@@ -169,13 +170,11 @@ describe("overload", { concurrency: true }, () => {
         [],
         {
           engines: [{ url: worker.url, maxRunningRequests: 1 }],
-          // One step of priority apart: worth five seconds of waiting.
-          classes: { urgent: { priority: 1 }, patient: { priority: 0 } },
+          classes: { urgent: { priority: 1 }, patient: { priority: 0, guaranteedShare: GUARANTEED } },
           keys: [key("high", "urgent"), key("low", "patient")],
         },
         1,
       );
-      const STEP_MS = 5000;
       const sentMs = new Map<string, number>();
       const send = (who: "high" | "low", name: string): Client => {
         sentMs.set(name, performance.now());
@@ -195,7 +194,7 @@ describe("overload", { concurrency: true }, () => {
             assert.equal(client.status, 200);
             client.leave();
             if (sent > 8) low ??= send("low", "low");
-            const waits = setup.router.scheduler.waiting().some(({ className }) => className === "patient");
+            const waits = setup.router.scheduler.waiting(0).some(({ className }) => className === "patient");
             if (waits) lowKnownMs = Math.min(lowKnownMs, performance.now());
             assert.ok(sent < 5000, "the low one starves");
           }
@@ -204,7 +203,8 @@ describe("overload", { concurrency: true }, () => {
       const overtook = served.slice(0, served.indexOf("low")).map((name) => sentMs.get(name) ?? 0);
       const after = overtook.filter((atMs) => atMs > lowKnownMs);
       assert.ok(after.length > 5, `${after.length} of high priority came later and went before it`);
-      assert.ok(Math.max(...after) < lowKnownMs + STEP_MS);
+      // All requests are of one size; those that wait with it count, and a few were known to be sent later than they came.
+      assert.ok(after.length <= 1 / GUARANTEED + 8, `${after.length} of high priority went before it`);
     });
   });
 });

@@ -4,8 +4,9 @@ import { configFrom } from "#src/config/loadConfig.ts";
 import { RouterError } from "#src/errors/routerError.ts";
 import { ANONYMOUS } from "#src/gateway/clients.ts";
 import type { Client } from "#src/gateway/clients.ts";
+import type { HttpHead } from "#src/gateway/http/httpRequest.ts";
 import { ModelNames } from "#src/gateway/modelNames.ts";
-import { requestedService } from "#src/gateway/requestedService.ts";
+import { requestedService, senderOf } from "#src/gateway/requestedService.ts";
 import type { RequestedService } from "#src/gateway/requestedService.ts";
 import { ClassTable } from "#src/scheduler/classes.ts";
 
@@ -17,13 +18,8 @@ const tools = {
 const trusted: Client = { ...ANONYMOUS, name: "acme" };
 const plain: Client = { ...trusted, mayChooseClass: false, mayNameTenants: false };
 
-function service(
-  headers: Record<string, string>,
-  client: Client,
-  servedName = "llama",
-  model = "llama",
-): RequestedService {
-  const head = {
+function headOf(headers: Record<string, string>): HttpHead {
+  return {
     method: "POST",
     target: "/v1/chat/completions",
     headers: [],
@@ -32,7 +28,15 @@ function service(
     bodyBytes: 2,
     remoteAddress: "127.0.0.1",
   };
-  return requestedService(head, client, { servedName, model }, tools);
+}
+
+function service(
+  headers: Record<string, string>,
+  client: Client,
+  servedName = "llama",
+  model = "llama",
+): RequestedService {
+  return requestedService(headOf(headers), client, { servedName, model }, tools);
 }
 
 function refusal(headers: Record<string, string>, client: Client): string {
@@ -75,4 +79,13 @@ test("the time that the client waits ends the request, if it is the shorter", ()
   assert.equal(service({}, plain).deadlineMs, 61_000);
   for (const asked of ["0", "-1", "1.5", "5s", "", "1e3", "9999999999"])
     assert.equal(refusal({ "x-kvasir-timeout-ms": asked }, plain), "400 invalid_request x-kvasir-timeout-ms");
+});
+
+test("before the body is read, the head tells class and tenant as far as the key allows", () => {
+  const asked = { "x-kvasir-class": "batch", "x-kvasir-tenant": "blue" };
+  const sender = (headers: Record<string, string>, client: Client) => senderOf(headOf(headers), client, tools.classes);
+  assert.deepEqual(sender(asked, trusted), { className: "batch", tenant: "acme/blue" });
+  assert.deepEqual(sender(asked, plain), { className: "standard", tenant: "acme" });
+  assert.deepEqual(sender({}, { ...plain, className: "interactive" }), { className: "interactive", tenant: "acme" });
+  assert.deepEqual(sender({ "x-kvasir-class": "nosuch" }, trusted), { className: "standard", tenant: "acme" });
 });

@@ -8,6 +8,8 @@ import type { Replica } from "#src/fleet/replica.ts";
 import { EMPTY_HASHES } from "#src/request/identity.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { createPolicy } from "#src/routing/createPolicy.ts";
+import { ClassTable } from "#src/scheduler/classes.ts";
+import type { ServiceClass } from "#src/scheduler/classes.ts";
 import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import { Placement } from "#src/scheduler/placement.ts";
 import { QUEUE_LIMITS } from "#src/scheduler/queueLimits.ts";
@@ -116,13 +118,20 @@ export interface Made {
 
 export function made(
   fleet: Fleet,
-  options: { limits?: Partial<QueueLimits>; policy?: string; observer?: SchedulerObserver; seed?: number } = {},
+  options: {
+    limits?: Partial<QueueLimits>;
+    classes?: readonly ServiceClass[];
+    policy?: string;
+    observer?: SchedulerObserver;
+    seed?: number;
+  } = {},
 ): Made {
   const policy = createPolicy(options.policy ?? "least-connections");
   const scheduler = new Scheduler({
     fleet,
     random: new SeededRandom(options.seed ?? 1),
     policyFor: () => policy,
+    classes: new ClassTable(options.classes),
     limits: { ...QUEUE_LIMITS, ...options.limits },
     ...(options.observer === undefined ? {} : { observer: options.observer }),
   });

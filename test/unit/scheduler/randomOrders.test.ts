@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { ClassTable } from "#src/scheduler/classes.ts";
 import type { AttemptOutcome } from "#src/scheduler/outcome.ts";
 import { FAILED, MODEL, answered, endpoint, made, ownLoad, prefixed, profile, readyFleet, submit } from "./harness.ts";
 import type { Submitted } from "./harness.ts";
 
-const LIMITS = { maxRequests: 6, maxBytes: 900, maxWaitMs: 2_000, ageingMs: 500 };
+const LIMITS = { maxRequests: 6, maxBytes: 900, maxWaitMs: 2_000 };
+const HURRIED = { ...new ClassTable().get("interactive"), name: "hurried", ttftTargetMs: 50, shedLate: true };
 const NAMES = ["r0", "r1", "r2"];
 
 const outcome: fc.Arbitrary<AttemptOutcome> = fc.oneof(
@@ -21,7 +23,9 @@ const event = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       kind: fc.constant("submit" as const),
-      className: fc.constantFrom("batch", "standard", "interactive"),
+      className: fc.constantFrom("batch", "standard", "interactive", "hurried"),
+      tenant: fc.constantFrom("a", "a", "b", "c"),
+      patienceMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 300, 5),
       sequences: fc.integer({ min: 1, max: 3 }),
       seed: fc.nat(3),
       bodyBytes: fc.nat(400),
@@ -43,7 +47,7 @@ test("whatever happens in whatever order: nothing lost, nothing twice, bounds ho
   fc.assert(
     fc.property(fc.array(event, { maxLength: 120 }), fc.constantFrom("kvasir", "round-robin"), (events, policy) => {
       const fleet = readyFleet(3, 3);
-      const { scheduler } = made(fleet, { limits: LIMITS, policy });
+      const { scheduler } = made(fleet, { limits: LIMITS, policy, classes: [HURRIED] });
       const all: Submitted[] = [];
       const cancelled = new Set<Submitted>();
       let nowMs = 0;
@@ -57,8 +61,9 @@ test("whatever happens in whatever order: nothing lost, nothing twice, bounds ho
       for (const happened of events) {
         switch (happened.kind) {
           case "submit": {
-            const { className, sequences, seed, bodyBytes, adapter, streamed } = happened;
-            const wanted = prefixed(seed, 4, { className, sequences, bodyBytes, adapter, arrivedMs: nowMs });
+            const { className, tenant, patienceMs, sequences, seed, bodyBytes, adapter, streamed } = happened;
+            const who = { className, tenant, arrivedMs: nowMs, deadlineMs: nowMs + patienceMs };
+            const wanted = prefixed(seed, 4, { ...who, sequences, bodyBytes, adapter });
             all.push(submit(scheduler, nowMs, wanted, { streamed }));
             break;
           }

@@ -31,8 +31,10 @@ test("what the scheduler does shows in metrics and decision log", async () => {
     const text = await metrics.render();
     const shows = (line: string) => assert.ok(text.split("\n").includes(line), `${line} is missing in\n${text}`);
     shows('kvasir_unhashable_total{reason="no_prompt"} 1');
-    shows('kvasir_admission_rejections_total{code="queue_full"} 1');
-    shows('kvasir_queue_requests{model="llama",class="batch"} 1');
+    shows('kvasir_admission_rejections_total{code="displaced"} 1');
+    shows('kvasir_requests_shed_total{model="llama",class="batch",code="displaced"} 1');
+    shows('kvasir_queue_requests{model="llama",class="standard"} 1');
+    shows('kvasir_queue_longest_wait_seconds{model="llama",class="standard"} 0.001');
     shows("kvasir_queue_bytes 100");
     shows("kvasir_requests_in_flight 2");
     shows(`kvasir_replica_attempts_total{replica="${first.placement!.replica.id}",outcome="failed"} 1`);

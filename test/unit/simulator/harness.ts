@@ -53,7 +53,7 @@ export function settings(over: Partial<RunSettings> = {}): RunSettings {
     monitor: { scrapeEveryMs: 1_000, scrapeDelayMs: 0, scrapeLossShare: 0, healthEveryMs: 1_000 },
     networkMs: 1,
     maxRetries: 2,
-    queue: { maxRequests: 1_000, maxBytes: Number.POSITIVE_INFINITY, maxWaitMs: 30_000, ageingMs: 5_000 },
+    queue: { maxRequests: 1_000, maxBytes: Number.POSITIVE_INFINITY, maxWaitMs: 30_000 },
     classes: [],
     adapters: [],
     events: null,

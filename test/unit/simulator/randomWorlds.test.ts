@@ -85,7 +85,7 @@ describe("random worlds", () => {
             incidents: made.incidents,
             networkMs: made.networkMs,
             events: made.events,
-            queue: { maxRequests: made.maxRequests, maxBytes: 1e9, maxWaitMs: made.maxWaitMs, ageingMs: 5_000 },
+            queue: { maxRequests: made.maxRequests, maxBytes: 1e9, maxWaitMs: made.maxWaitMs },
             monitor: {
               scrapeEveryMs: 500,
               scrapeDelayMs: made.scrapeDelayMs,

@@ -90,7 +90,7 @@ describe("a summary", () => {
       settings({
         engines: engines(1, { maxRunning: 1 }),
         classes,
-        queue: { maxRequests: 1, maxBytes: 1e9, maxWaitMs: 10_000, ageingMs: 1 },
+        queue: { maxRequests: 1, maxBytes: 1e9, maxWaitMs: 10_000 },
       }),
       fixed(tenants.map((tenant, at) => arrival(at, { tenant }))),
     );

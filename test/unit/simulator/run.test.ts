@@ -43,7 +43,7 @@ describe("a run", () => {
     const { world } = run(
       settings({
         engines: engines(1, { maxRunning: 1, kvBlocks: 100 }),
-        queue: { maxRequests: 10, maxBytes: 1e9, maxWaitMs: 100, ageingMs: 5_000 },
+        queue: { maxRequests: 10, maxBytes: 1e9, maxWaitMs: 100 },
       }),
       fixed([
         arrival(0, { promptTokens: 1_700, content: { ids: [5], tokens: 1 } }),

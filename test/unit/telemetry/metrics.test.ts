@@ -169,13 +169,15 @@ describe("the router itself", () => {
   test("queue and conditions are read at the scrape", async () => {
     let raised = [{ key: "metrics_stale", replicaId: "a:1", sinceMs: 0, message: "old", mend: "" }];
     const metrics = metricsWith({
-      waiting: () => [{ model: "llama", className: "batch", requests: 7 }],
+      waiting: () => [{ model: "llama", className: "batch", requests: 7, longestMs: 1_500, expectedMs: null }],
       queueBytes: () => 4_096,
       requestsInFlight: () => 12,
       conditions: () => raised,
     });
     const text = await metrics.render();
     assert.equal(valueOf(text, 'kvasir_queue_requests{model="llama",class="batch"}'), 7);
+    assert.equal(valueOf(text, 'kvasir_queue_longest_wait_seconds{model="llama",class="batch"}'), 1.5);
+    assert.equal(valueOf(text, 'kvasir_queue_expected_wait_seconds{model="llama",class="batch"}'), null);
     assert.equal(valueOf(text, "kvasir_queue_bytes"), 4_096);
     assert.equal(valueOf(text, "kvasir_requests_in_flight"), 12);
     assert.equal(valueOf(text, 'kvasir_condition{condition="metrics_stale",replica="a:1"}'), 1);

@@ -139,3 +139,66 @@ test("one that is passed over loses nothing of its turn", () => {
   counter.serve(4);
   assert.deepEqual(counter.tenants(4), ["stuck", "stuck", "stuck", "stuck"]);
 });
+
+test("who would lead a line does, once it waits there", () => {
+  const newcomer = fc.record({
+    className: fc.constantFrom("batch", "standard", "interactive"),
+    tenant: fc.constantFrom("a", "b", "c"),
+    tokens: fc.integer({ min: 1, max: 9_000 }),
+    rank: fc.nat(9),
+  });
+  fc.assert(
+    fc.property(fc.array(newcomer, { maxLength: 30 }), fc.array(fc.boolean()), newcomer, (waiting, serves, last) => {
+      const counter = new Counter();
+      waiting.forEach(({ tenant, tokens, className, rank }, at) => {
+        counter.queue(tenant, tokens, className, rank);
+        if (serves[at] === true) counter.serve();
+      });
+      const share = counter.share.classOf(last.className);
+      const standing = { share, flow: share.flows.flowOf(last.tenant) };
+      const expected = counter.line.wouldLead(standing, last.rank);
+      const place = counter.queue(last.tenant, last.tokens, last.className, last.rank);
+      // Classes of one priority that were served alike stand level; then either may lead.
+      assert.equal(counter.line.first === place, expected);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("work before a request: higher classes, lower ranks of its tenant, and as much of other tenants", () => {
+  const counter = new Counter({ weights: { heavy: 2 } });
+  const queue = (tenant: string, className: string, rank: number, workMs: number): void => {
+    const queued = job(tenant, 100, className);
+    queued.seat = counter.share.arrives(queued);
+    counter.line.push(queued, rank, queued.seat, workMs);
+  };
+  queue("x", "interactive", 5, 40);
+  queue("x", "batch", 0, 1_000);
+  for (const rank of [1, 2, 3, 4]) queue("a", "standard", rank, 100);
+  for (let at = 0; at < 20; at++) queue("heavy", "standard", at, 100);
+  const share = counter.share.classOf("standard");
+  const before = (tenant: string, rank: number, workMs: number): number => {
+    const self = job(tenant, 100);
+    return counter.line.workMsBefore({ share, flow: share.flows.flowOf(tenant) }, rank, workMs, self);
+  };
+  // Two of its own; the other tenant gets twice what these and itself bring.
+  assert.equal(before("a", 2.5, 50), 40 + 200 + 2 * 250);
+  assert.equal(before("a", 9, 5_000), 40 + 400 + 2_000, "no more than there is");
+  assert.equal(before("heavy", 0.5, 50), 40 + 100 + 150 / 2);
+  counter.serve(1_000);
+  assert.equal(before("a", 9, 50), 0);
+});
+
+test("a long flow is judged by a sample", () => {
+  const counter = new Counter();
+  for (let at = 0; at < 10_000; at++) {
+    const queued = job("a", 100);
+    queued.seat = counter.share.arrives(queued);
+    counter.line.push(queued, at, queued.seat, 10);
+  }
+  const share = counter.share.classOf("standard");
+  const half = counter.line.workMsBefore({ share, flow: share.flows.flowOf("a") }, 5_000, 10, job("a", 1));
+  assert.ok(Math.abs(half / 50_000 - 1) < 0.25, `${half} ms of 50000`);
+  assert.equal(counter.line.about(0)?.rank, 0);
+  assert.ok(counter.line.about(1)!.rank > 5_000);
+});
