@@ -137,6 +137,19 @@ export class LatencyModel {
   }
 
   /**
+   * Prompts of `ktok` thousand new tokens together, and of `ktok2` = Σ u·(2·ctx + u), took `elapsedMs`, of which `stepsMs`
+   * went into the decode steps they rode on. With those they have no fixed part.
+   */
+  observePrefills(ktok: number, ktok2: number, elapsedMs: number, stepsMs: number): void {
+    if (!(ktok > 0) || !(elapsedMs > 0)) return;
+    const prior = this.#prior;
+    const baseMs = stepsMs > 0 ? 0 : prior.prefillBaseMs;
+    const parts = [baseMs, prior.prefillMsPerKtok * ktok, prior.prefillMsPerKtok2 * ktok2] as const;
+    const leastMs = LEAST_PREFILL_SHARE * this.#prefill.predict(...parts);
+    this.#prefill.observe(...parts, Math.max(Math.min(elapsedMs, leastMs), elapsedMs - stepsMs));
+  }
+
+  /**
    * Steps of a batch of `sequences` holding `kvTokens` took `gapMs` each. All sequences of a batch see the same steps:
    * report each step once, or one stall looks like a new level.
    */

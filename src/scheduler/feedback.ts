@@ -6,17 +6,19 @@ import { dropPrefill, fetched } from "./pairs/prefillEnds.ts";
 import type { PrefillLeg } from "./pairs/prefillLeg.ts";
 import type { Placement } from "./placement.ts";
 import { PriorityQueue } from "./priorityQueue.ts";
+import { PromptRuns, type PromptCounts } from "./promptRuns.ts";
 import { StepWatch } from "./stepWatch.ts";
 
-/** Where more than this share of a time to first token was spent behind others, it says more of them than of the prompt. */
-const MAX_QUEUE_SHARE = 0.5;
+/** Where more than this share of the time was spent behind others, it says more of them than of the prompt. */
+const MAX_QUEUE_SHARE = 0.1;
 /** Decode steps that a lone prompt still meets: it joins in the middle of one, and shares its own with the batch. */
 const STEPS_MET = 1.5;
 /** An answer in one piece tells the step time only if it has enough steps. */
 const MIN_STEPS_IN_ONE_PIECE = 16;
 
-/** Who computed a prompt, and what was true there. */
-type Computed = Pick<Placement, "replica" | "reservation" | "loadAtBinding" | "restoredTokens">;
+/** Where predictions of what is cached are right this often, what was computed is known without being told. */
+const TRUSTED_AGREEMENT = 0.95;
+
 type TokenCounts = Pick<Usage, "promptTokens" | "cachedTokens">;
 const UNREPORTED: TokenCounts = { promptTokens: null, cachedTokens: null };
 
@@ -24,6 +26,7 @@ const UNREPORTED: TokenCounts = { promptTokens: null, cachedTokens: null };
 export class Feedback {
   readonly #fleet: Fleet;
   readonly #steps = new StepWatch();
+  readonly #runs = new PromptRuns();
   /** Answers in one piece show no first token; they are taken to decode once their prompt should be computed. */
   readonly #presumed = new PriorityQueue<Placement>();
   #sequence = 0;
@@ -33,11 +36,17 @@ export class Feedback {
   }
 
   placed(placement: Placement): void {
-    const { replica, reservation, loadAtBinding, prefill } = placement;
+    const { reservation, loadAtBinding, prefill } = placement;
     // The decode side of a pair computes no prompt.
-    this.#steps.placed(prefill?.replica ?? replica);
+    const computing = prefill ?? placement;
+    this.#steps.placed(computing.replica);
+    this.#runs.placed(
+      computing,
+      placement.streamed && (prefill === null || prefill.handoff.order === "in_turn"),
+      placement.boundMs,
+    );
+    placement.promptsBefore = this.#steps.prompts(computing.replica);
     if (placement.streamed) return;
-    placement.promptsBefore = this.#steps.prompts(replica);
     const promptMs = prefill === null ? reservation.prefillMs : prefill.readyMs + prefill.transferMs;
     const dueMs = placement.boundMs + loadAtBinding.queueMs + promptMs;
     placement.presumed = this.#presumed.push(placement, dueMs, this.#sequence++);
@@ -61,7 +70,8 @@ export class Feedback {
     if (reservation.live) {
       replica.health.answered(nowMs);
       this.#fleet.index.confirm(prefix, nowMs);
-      if (handoff.order === "in_turn") this.#observePrefill(prefill, nowMs - placement.boundMs, usage ?? UNREPORTED);
+      this.#runs.computed(prefill, nowMs);
+      this.#runs.told(prefill, countsOf(prefill, usage ?? UNREPORTED));
       if (usage !== null) this.#compareCache(prefill, placement.request, usage);
     }
     if (handoff.order === "in_turn") transfer.begin(nowMs);
@@ -76,9 +86,8 @@ export class Feedback {
     this.#dropPresumed(placement);
     if (placement.prefill !== null) this.#handedOver(placement, placement.prefill, nowMs);
     if (placement.reservation.live) {
-      // Known by its text only, its tokens are a guess that the usage will correct.
-      if (!placement.request.identity.approximate && placement.prefill === null)
-        this.#observePrefill(placement, nowMs - placement.boundMs, UNREPORTED);
+      this.#runs.computed(placement, nowMs);
+      if (isKnown(placement)) this.#runs.told(placement, countsOf(placement, UNREPORTED));
       // Only what was really seen proves life: a presumed first token must not keep a silent engine in use.
       placement.replica.health.tokenSeen(nowMs);
     }
@@ -112,8 +121,6 @@ export class Feedback {
       if (answered) {
         if (prefill !== null) fetched(prefill, this.#fleet, nowMs);
         else if (Number.isNaN(placement.firstTokenMs)) this.#observeWhole(placement, outcome.usage, nowMs);
-        else if (placement.request.identity.approximate)
-          this.#observePrefill(placement, placement.firstTokenMs - placement.boundMs, outcome.usage);
         this.#fleet.index.confirm(prefix, nowMs);
         // A decode side counts as cached what it was handed.
         if (prefill === null) this.#compareCache(placement, placement.request, outcome.usage);
@@ -121,6 +128,7 @@ export class Feedback {
     }
     // Where the replica's cache is gone as well as where nothing was computed: the index knows its incarnations.
     if (!reservation.live || (!answered && Number.isNaN(placement.firstTokenMs))) this.#fleet.index.abandon(prefix);
+    this.#runs.told(prefill ?? placement, answered ? countsOf(placement, outcome.usage) : null);
     if (answered) this.#observeLengths(placement, outcome.usage);
     this.#fleet.ledger.release(reservation, nowMs);
     if (prefill !== null) dropPrefill(prefill, this.#fleet, nowMs);
@@ -161,35 +169,34 @@ export class Feedback {
     }
   }
 
-  #observePrefill(computed: Computed, elapsedMs: number, usage: TokenCounts): void {
-    const { replica, reservation, loadAtBinding, restoredTokens } = computed;
-    // What is reported of several sequences may be counted for each of them.
-    const counted = reservation.sequences === 1 ? usage : UNREPORTED;
-    const cachedTokens = counted.cachedTokens ?? reservation.cachedTokens;
-    const newTokens = (counted.promptTokens ?? reservation.promptTokens) - cachedTokens;
-    // Bringing blocks up takes time too, and how much of it is not known.
-    if (newTokens <= 0 || restoredTokens > 0) return;
-    const decoding = loadAtBinding.decodingSequences;
-    const stepsMs = decoding < 0.5 ? 0 : STEPS_MET * replica.latency.stepMs(decoding, loadAtBinding.decodeKvTokens);
-    const queueShareMs = loadAtBinding.queueMs + stepsMs;
-    if (loadAtBinding.queueMs > MAX_QUEUE_SHARE * elapsedMs) return;
-    replica.latency.observePrefill(newTokens, cachedTokens, elapsedMs, queueShareMs);
-  }
-
   /** An answer in one piece: its whole time is prefill and decode together. */
   #observeWhole(placement: Placement, usage: Usage, nowMs: number): void {
     const { replica, reservation, request, loadAtBinding } = placement;
     const elapsedMs = nowMs - placement.boundMs;
+    const alone = placement.promptsBefore === this.#steps.prompts(replica);
     if (!request.generates || usage.outputTokens === 1) {
-      this.#observePrefill(placement, elapsedMs, usage);
+      this.#observeLone(placement, elapsedMs, usage);
       return;
     }
-    const alone = placement.promptsBefore === this.#steps.prompts(replica);
     const steps = (usage.outputTokens ?? 0) / reservation.sequences - 1;
     if (!alone || loadAtBinding.queueMs > 0 || steps < MIN_STEPS_IN_ONE_PIECE) return;
     const stepMs = (elapsedMs - reservation.prefillMs) / steps;
     const { decodingSequences, decodeKvTokens } = replica.load.at(nowMs);
     if (stepMs > 0) replica.latency.observeStep(Math.max(1, decodingSequences), decodeKvTokens, stepMs);
+  }
+
+  /** A prompt whose first token nobody saw, and that ended with it. */
+  #observeLone(
+    { replica, reservation, loadAtBinding, restoredTokens }: Placement,
+    elapsedMs: number,
+    usage: Usage,
+  ): void {
+    const { newTokens, cachedTokens } = countsOf({ reservation }, usage);
+    // Bringing blocks up takes time too, and how much of it is not known.
+    if (newTokens <= 0 || restoredTokens > 0 || loadAtBinding.queueMs > MAX_QUEUE_SHARE * elapsedMs) return;
+    const decoding = loadAtBinding.decodingSequences;
+    const stepsMs = decoding < 0.5 ? 0 : STEPS_MET * replica.latency.stepMs(decoding, loadAtBinding.decodeKvTokens);
+    replica.latency.observePrefill(newTokens, cachedTokens, elapsedMs, loadAtBinding.queueMs + stepsMs);
   }
 
   /** Cached tokens as predicted against those reported. */
@@ -227,4 +234,16 @@ export class Feedback {
     this.#presumed.remove(placement.presumed);
     placement.presumed = null;
   }
+}
+
+/** Whether how much there was to compute is known before the usage tells: an answer can take minutes. */
+function isKnown({ request, replica }: Placement): boolean {
+  return !request.identity.approximate && (replica.cachePrediction.agreement ?? 1) >= TRUSTED_AGREEMENT;
+}
+
+/** As reported, where that is of one sequence: of several it may be counted for each of them. */
+function countsOf({ reservation }: Pick<Placement, "reservation">, usage: TokenCounts): PromptCounts {
+  const { promptTokens, cachedTokens } = reservation.sequences === 1 ? usage : UNREPORTED;
+  const cached = cachedTokens ?? reservation.cachedTokens;
+  return { newTokens: (promptTokens ?? reservation.promptTokens) - cached, cachedTokens: cached };
 }
