@@ -23,6 +23,7 @@ const scheduler: SchedulerPort<Placed, null> = {
     return null;
   },
   cancel() {},
+  prefilled() {},
   firstToken() {},
   progress() {},
   finish() {},

@@ -3,6 +3,7 @@ import type { RouteRequest } from "#src/request/routeRequest.ts";
 import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Downstream } from "./downstream.ts";
 import type { HeaderList } from "./headers.ts";
+import type { SplitCall } from "./pair/splitCall.ts";
 import type { LegLimits } from "./legLimits.ts";
 
 /** One request to be carried, from the gateway. */
@@ -15,6 +16,8 @@ export interface Call<P> {
   readonly headers: HeaderList;
   /** The bytes for this placement: the client's body with what has to differ spliced in. */
   readonly body: (placement: P) => readonly Buffer[];
+  /** How it is split, for a placement on a pair. Absent: it cannot be, and gets no such placement. */
+  readonly split?: SplitCall<P>;
   readonly downstream: Downstream;
   readonly limits: LegLimits;
   /** The client asked for a stream of events. */

@@ -1,4 +1,3 @@
-import { adapterOf } from "#src/engines/adapters.ts";
 import { openAiErrorObject } from "#src/errors/openAiError.ts";
 import { RouterError, toRouterError } from "#src/errors/routerError.ts";
 import { clientClosed } from "#src/errors/shared.ts";
@@ -6,10 +5,13 @@ import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import type { Attempt, Call, CallResult } from "./call.ts";
 import type { CarrierOptions } from "./carrier.ts";
 import { answeredStatus, replicaRemoved, replicaSilent } from "./failures.ts";
-import { Leg } from "./leg.ts";
-import type { LegEnd, LegListener } from "./leg.ts";
-import { buildRequestHead } from "./requestHead.ts";
+import type { LegEnd } from "./leg.ts";
+import { makeLeg } from "./legMaker.ts";
+import type { HandoffNumbers } from "./pair/handoffNumbers.ts";
+import { PairRun } from "./pair/pairRun.ts";
+import type { PairListener } from "./pair/pairRun.ts";
 import { mayRetry } from "./retryRule.ts";
+import type { Run } from "./run.ts";
 import type { Placed } from "./schedulerPort.ts";
 import { NO_USAGE } from "./usage.ts";
 
@@ -22,11 +24,12 @@ const ENGINE_ERROR_STATUS = 500;
  * One request on its way: placing → leg → ended, with placing again after a leg that failed before the client was sent
  * anything. Client disconnect, deadline and shutdown end it from any state; each placement is finished exactly once.
  */
-export class Carriage<P extends Placed, T> implements LegListener {
+export class Carriage<P extends Placed, T> implements PairListener {
   /** Where the carrier keeps it. */
   slot = -1;
   readonly #call: Call<P>;
   readonly #options: CarrierOptions<P, T>;
+  readonly #handoffs: HandoffNumbers;
   readonly #done: (result: CallResult<P>) => void;
   readonly #excluded = new Set<string>();
   #attempts = 0;
@@ -34,7 +37,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
   #waitsSinceMs = 0;
   #ticket: T | null = null;
   #placement: P | null = null;
-  #leg: Leg | null = null;
+  #run: Run | null = null;
   #ended = false;
   /** What made the last attempt fail: says more than "no replica is left". */
   #failure: RouterError | null = null;
@@ -43,8 +46,14 @@ export class Carriage<P extends Placed, T> implements LegListener {
   /** A socket may hold bytes of the body yet. */
   #bodyHeld = false;
 
-  constructor(call: Call<P>, options: CarrierOptions<P, T>, done: (result: CallResult<P>) => void) {
+  constructor(
+    call: Call<P>,
+    options: CarrierOptions<P, T>,
+    handoffs: HandoffNumbers,
+    done: (result: CallResult<P>) => void,
+  ) {
     this.#call = call;
+    this.#handoffs = handoffs;
     this.#options = options;
     this.#done = done;
   }
@@ -78,9 +87,9 @@ export class Carriage<P extends Placed, T> implements LegListener {
       sinceMs: this.#waitsSinceMs,
       excluded: this.#excluded,
       streamed: this.#call.streamed,
-      onLost: (why) => {
+      onLost: (why, leg) => {
         if (attempt !== this.#attempts || this.#call.downstream.started) return;
-        this.#leg?.fail(why === "left" ? replicaRemoved() : replicaSilent());
+        this.#run?.fail(why === "left" ? replicaRemoved() : replicaSilent(), leg);
       },
     });
     if (!settled) this.#ticket = ticket;
@@ -97,41 +106,28 @@ export class Carriage<P extends Placed, T> implements LegListener {
       return;
     }
     this.#placement = result;
-    this.#leg = null;
+    this.#run = null;
     try {
-      this.#leg = this.#makeLeg(result);
+      this.#run = this.#makeRun(result);
     } catch (caught) {
       this.onLegEnd({ kind: "failed", error: toRouterError(caught) });
       return;
     }
-    this.#leg.start();
+    this.#run.start();
   }
 
-  #makeLeg(placement: P): Leg {
+  #makeRun(placement: P): Run {
     const call = this.#call;
     const { upstreams, clock } = this.#options;
-    const { endpoint, rank, profile } = placement.replica;
-    const pool = upstreams.pool(endpoint.url);
-    const body = call.body(placement);
-    const head = buildRequestHead({
-      method: call.method,
-      target: call.target,
-      clientHeaders: call.headers,
-      origin: pool.origin,
+    const { replica, prefill } = placement;
+    if (prefill && call.split !== undefined) {
+      const ids = this.#handoffs.next(call.request.id, this.#attempts);
+      return new PairRun({ call, split: call.split, placement, prefill, ids, upstreams, clock, listener: this });
+    }
+    return makeLeg(call, this.#options, {
+      replica,
       requestId: call.request.id,
-      engineKey: endpoint.apiKey,
-      rankHeader: rank === null || profile === null ? null : adapterOf(profile.kind).rankHeader(rank),
-      bodyBytes: body.reduce((sum, part) => sum + part.length, 0),
-    });
-    const totalMs = call.limits.totalMs ?? Number.POSITIVE_INFINITY;
-    return new Leg({
-      clock,
-      pool,
-      method: call.method,
-      head,
-      body,
-      limits: call.limits,
-      totalDeadlineMs: Math.min(call.request.deadlineMs, call.request.arrivedMs + totalMs),
+      body: call.body(placement),
       downstream: call.downstream,
       answerHeaders: (status) => call.answerHeaders?.(placement, status) ?? [],
       stripUsage: call.stripUsage,
@@ -139,7 +135,11 @@ export class Carriage<P extends Placed, T> implements LegListener {
     });
   }
 
-  // LegListener
+  // PairListener
+
+  onPrefilled(usage: Usage, nowMs: number): void {
+    if (this.#placement !== null) this.#options.scheduler.prefilled(this.#placement, usage, nowMs);
+  }
 
   onFirstToken(nowMs: number): void {
     if (this.#placement !== null) this.#options.scheduler.firstToken(this.#placement, nowMs);
@@ -151,7 +151,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
     this.#call.onEvents?.(placement, events, gapMs);
     if (nowMs - this.#progressMs < PROGRESS_EVERY_MS) return;
     this.#progressMs = nowMs;
-    this.#options.scheduler.progress(placement, this.#leg?.stream?.tokenEvents ?? 0, nowMs);
+    this.#options.scheduler.progress(placement, this.#run?.stream?.tokenEvents ?? 0, nowMs);
   }
 
   onLegEnd(end: LegEnd): void {
@@ -161,13 +161,13 @@ export class Carriage<P extends Placed, T> implements LegListener {
     const error = end.kind === "answered" ? null : end.error;
     const nowMs = clock.nowMs();
     const retry = !started && downstream.open && mayRetry(end) && nowMs < request.deadlineMs && this.#retryLeft(end);
-    const replicaId = this.#placement?.replica.id;
+    const failedId = this.#placement === null ? null : failedReplica(this.#placement, end);
     if (end.kind !== "answered" || !end.sent) this.#bodyHeld = true;
     this.#finish(outcomeOf(end, started), error, retry);
     if (retry) {
       this.#failure = error;
       if (end.kind === "failed") {
-        if (replicaId !== undefined) this.#excluded.add(replicaId);
+        if (failedId !== null) this.#excluded.add(failedId);
         this.#waitsSinceMs = nowMs;
       }
       this.#place();
@@ -190,7 +190,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
     if (this.#ended) return;
     const { scheduler, clock } = this.#options;
     const ticket = this.#ticket;
-    this.#leg?.abort();
+    this.#run?.abort();
     this.#bodyHeld = true;
     this.#finish(outcome, error, false);
     this.#breakOff(error);
@@ -204,18 +204,18 @@ export class Carriage<P extends Placed, T> implements LegListener {
     if (placement === null) return;
     this.#placement = null;
     this.#options.scheduler.finish(placement, outcome, this.#options.clock.nowMs());
-    const leg = this.#leg;
+    const run = this.#run;
     this.#last = {
       placement,
       number: this.#attempts,
       outcome,
       error,
-      status: leg?.status ?? 0,
-      sentMs: leg?.sentMs ?? Number.NaN,
-      firstByteMs: leg?.firstByteMs ?? Number.NaN,
-      firstTokenMs: leg?.stream?.firstTokenMs ?? Number.NaN,
-      lastByteMs: leg?.lastByteMs ?? Number.NaN,
-      events: leg?.stream?.tokenEvents ?? 0,
+      status: run?.status ?? 0,
+      sentMs: run?.sentMs ?? Number.NaN,
+      firstByteMs: run?.firstByteMs ?? Number.NaN,
+      firstTokenMs: run?.stream?.firstTokenMs ?? Number.NaN,
+      lastByteMs: run?.lastByteMs ?? Number.NaN,
+      events: run?.stream?.tokenEvents ?? 0,
       retried,
     };
     this.#call.onAttempt?.(this.#last);
@@ -225,7 +225,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
   #breakOff(error: RouterError): void {
     const { downstream, errorEvent, request } = this.#call;
     if (!downstream.started || !downstream.open) return;
-    const stream = this.#leg?.stream ?? null;
+    const stream = this.#run?.stream ?? null;
     if (stream === null) {
       downstream.destroy();
       return;
@@ -239,7 +239,7 @@ export class Carriage<P extends Placed, T> implements LegListener {
     this.#ended = true;
     this.#done({
       error,
-      status: this.#leg?.status ?? 0,
+      status: this.#run?.status ?? 0,
       usage,
       attempts: this.#attempts,
       bodyFree: !this.#bodyHeld,
@@ -249,9 +249,15 @@ export class Carriage<P extends Placed, T> implements LegListener {
 }
 
 function outcomeOf(end: LegEnd, started: boolean): AttemptOutcome {
+  const leg = end.leg === undefined ? {} : { leg: end.leg };
   if (end.kind === "client_gone") return { kind: "client_gone" };
-  if (end.kind === "busy") return { kind: "busy", status: end.status, retryAfterMs: end.retryAfterMs };
-  if (end.kind === "failed") return { kind: "failed", error: end.error, started };
-  if (end.status >= ENGINE_ERROR_STATUS) return { kind: "failed", error: answeredStatus(end.status), started };
+  if (end.kind === "busy") return { kind: "busy", ...leg, status: end.status, retryAfterMs: end.retryAfterMs };
+  if (end.kind === "failed") return { kind: "failed", ...leg, error: end.error, started };
+  if (end.status >= ENGINE_ERROR_STATUS) return { kind: "failed", ...leg, error: answeredStatus(end.status), started };
   return end;
+}
+
+/** Whom to leave out when it is tried again. Of KV that did not get across it is the side that had it: the other may do it alone. */
+function failedReplica({ replica, prefill }: Placed, { leg }: LegEnd): string {
+  return leg === "prefill" || leg === "link" ? (prefill?.replica.id ?? replica.id) : replica.id;
 }

@@ -2,6 +2,7 @@ import { shuttingDown } from "#src/errors/shared.ts";
 import type { Clock } from "#src/determinism/clock.ts";
 import type { Call, CallResult } from "./call.ts";
 import { Carriage } from "./carriage.ts";
+import { HandoffNumbers } from "./pair/handoffNumbers.ts";
 import type { Placed, SchedulerPort } from "./schedulerPort.ts";
 import type { Upstreams } from "./upstreams.ts";
 
@@ -16,6 +17,7 @@ export interface CarrierOptions<P extends Placed, T> {
 /** Carries requests: gets each a placement, runs its legs, and tells the scheduler how they ended. */
 export class Carrier<P extends Placed, T> {
   readonly #options: CarrierOptions<P, T>;
+  readonly #handoffs = new HandoffNumbers();
   /** A list, not a set: a set that changes with every request leaves tables behind that only a full collection frees. */
   readonly #active: Carriage<P, T>[] = [];
 
@@ -31,7 +33,7 @@ export class Carrier<P extends Placed, T> {
   /** Never rejects. */
   carry(call: Call<P>): Promise<CallResult<P>> {
     return new Promise((resolve) => {
-      const carriage = new Carriage(call, this.#options, (result) => {
+      const carriage = new Carriage(call, this.#options, this.#handoffs, (result) => {
         this.#forget(carriage);
         resolve(result);
       });

@@ -52,6 +52,14 @@ export function tooManyWaiting(): RouterError {
   });
 }
 
+export function kvExpired(): RouterError {
+  return engine("kv_expired", 502, "The prompt's KV would have expired before a decode engine could fetch it.");
+}
+
+export function prefillTooLong(): RouterError {
+  return engine("engine_failed", 502, "The prefill engine's answer is longer than any that hands KV over.");
+}
+
 export function replicaRemoved(): RouterError {
   return engine("engine_unreachable", 503, "The engine was removed from the fleet before it answered.");
 }

@@ -1,11 +1,11 @@
 import type { Clock } from "#src/determinism/clock.ts";
 import type { RouterError } from "#src/errors/routerError.ts";
 import { clientClosed } from "#src/errors/shared.ts";
-import type { Usage } from "#src/scheduler/outcome.ts";
+import type { AttemptOutcome, Usage } from "#src/scheduler/outcome.ts";
 import { BodyTail } from "./bodyTail.ts";
 import type { Downstream, Framing } from "./downstream.ts";
 import type { EngineConnection, Loss, ResponseHandler } from "./engineConnection.ts";
-import { answeredStatus, engineBusy, firstTokenTimeout, idleTimeout, totalTimeout } from "./failures.ts";
+import { answeredStatus, engineBusy, firstTokenTimeout, idleTimeout, kvExpired, totalTimeout } from "./failures.ts";
 import { endToEnd, headerValue } from "./headers.ts";
 import type { HttpParser } from "./httpParser.ts";
 import type { LegLimits } from "./legLimits.ts";
@@ -31,6 +31,10 @@ export interface LegOptions {
   /** The usage chunk of the stream was asked for by the router, not by the client. */
   readonly stripUsage: boolean;
   readonly listener: LegListener;
+  /** Later than this it is not sent any more: what it counts on is gone by then. */
+  readonly sendBeforeMs?: number;
+  /** An answer that only says that the engine failed ends the leg, and is not the client's. */
+  readonly refusesErrors?: boolean;
 }
 
 export interface LegListener {
@@ -41,17 +45,22 @@ export interface LegListener {
   onLegEnd(end: LegEnd): void;
 }
 
-/** How a leg ended. A `failed` one has closed its connection, by which engines notice that they may stop. */
-export type LegEnd =
-  | { readonly kind: "answered"; readonly status: number; readonly usage: Usage; readonly sent: boolean }
-  | {
-      readonly kind: "busy";
-      readonly status: number;
-      readonly error: RouterError;
-      readonly retryAfterMs: number | null;
-    }
-  | { readonly kind: "failed"; readonly error: RouterError }
-  | { readonly kind: "client_gone"; readonly error: RouterError };
+/**
+ * How a leg ended. A `failed` one has closed its connection, by which engines notice that they may stop. `leg`: of a
+ * pair, what this is about; absent: the one that answers the client.
+ */
+export type LegEnd = Pick<AttemptOutcome, "leg"> &
+  (
+    | { readonly kind: "answered"; readonly status: number; readonly usage: Usage; readonly sent: boolean }
+    | {
+        readonly kind: "busy";
+        readonly status: number;
+        readonly error: RouterError;
+        readonly retryAfterMs: number | null;
+      }
+    | { readonly kind: "failed"; readonly error: RouterError }
+    | { readonly kind: "client_gone"; readonly error: RouterError }
+  );
 
 interface AnswerHead {
   readonly headers: readonly string[];
@@ -65,6 +74,8 @@ const STALE_WITHIN_MS = 2000;
 /** Status codes by which an engine, or a proxy before it, says that this replica cannot serve just now. */
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
 const UNSERVED: ReadonlySet<number> = new Set([502, 504]);
+const FAILED = 500;
+const NOT_IMPLEMENTED = 501;
 const NO_BODY_STATUS: ReadonlySet<number> = new Set([204, 304]);
 
 /** One HTTP exchange with an engine, whose answer goes to the client as it comes. */
@@ -124,11 +135,16 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
   // ConnectionReceiver
 
   onConnection(connection: EngineConnection): void {
-    const { clock, head, body, limits } = this.#options;
+    const { clock, head, body, limits, sendBeforeMs = Number.POSITIVE_INFINITY } = this.#options;
     this.#acquisition = null;
     this.#connection = connection;
     this.#phase = "sent";
     this.sentMs = clock.nowMs();
+    if (this.sentMs >= sendBeforeMs) {
+      this.sentMs = Number.NaN;
+      this.fail(kvExpired());
+      return;
+    }
     this.#limit(this.sentMs, limits.firstTokenMs);
     connection.send(head, body, this);
   }
@@ -147,7 +163,7 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     this.firstByteMs = clock.nowMs();
     const noBody = method === "HEAD" || NO_BODY_STATUS.has(status);
     // Reported once this read is over: within a parser's callback its connection cannot be closed.
-    if (BUSY.has(status) || UNSERVED.has(status)) {
+    if (BUSY.has(status) || UNSERVED.has(status) || this.#refuses(status)) {
       this.#retryAfterMs = retryAfterMs(head.headers, Date.now());
       return noBody ? "no_body" : "body";
     }
@@ -174,6 +190,14 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     if (this.#phase !== "streaming" && this.#phase !== "paused") return;
     const { downstream, clock } = this.#options;
     const nowMs = clock.nowMs();
+    if (this.#held !== null && this.stream !== null && this.#refuses(FAILED) && beginsWithError(bytes, start, end)) {
+      // As if the status had told; what else it sends is of no interest.
+      this.#held = null;
+      this.stream = null;
+      this.status = FAILED;
+      this.#phase = "sent";
+      return;
+    }
     if (this.stream === null) (this.#tail ??= new BodyTail()).append(bytes, start, end);
     else this.#observe(this.stream, bytes, start, end, nowMs);
     this.lastByteMs = nowMs;
@@ -295,6 +319,10 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
     });
   }
 
+  #refuses(status: number): boolean {
+    return this.#options.refusesErrors === true && status >= FAILED && status !== NOT_IMPLEMENTED;
+  }
+
   #refused(): void {
     const { listener } = this.#options;
     const { status } = this;
@@ -304,6 +332,14 @@ export class Leg implements ResponseHandler, ConnectionReceiver {
       listener.onLegEnd({ kind: "busy", status, error: engineBusy(status, after), retryAfterMs: after });
     else listener.onLegEnd({ kind: "failed", error: answeredStatus(status) });
   }
+}
+
+/** Engines that have begun a stream say in its first event that they cannot. */
+const ERROR_EVENT = /^(?:event: ?error\r?\n)?data: ?\{\s*"error"\s*:/u;
+const ERROR_EVENT_CHARS = 64;
+
+function beginsWithError(bytes: Buffer, start: number, end: number): boolean {
+  return ERROR_EVENT.test(bytes.toString("latin1", start, Math.min(end, start + ERROR_EVENT_CHARS)));
 }
 
 const NONE: ReadonlySet<string> = new Set();

@@ -14,6 +14,7 @@ const ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   "engine_unreachable",
   "engine_failed",
   "engine_busy",
+  "kv_expired",
 ]);
 
 /** Whether a leg that ended before the client was sent anything may be tried on another replica. */

@@ -23,6 +23,7 @@ export type ErrorCode =
   | "engine_unreachable"
   | "engine_busy"
   | "engine_failed"
+  | "kv_expired"
   | "engine_stalled"
   | "connect_timeout"
   | "first_token_timeout"

@@ -1,5 +1,6 @@
 import type { EngineEndpoint } from "#src/discovery/replicaSpec.ts";
 import type { EngineProfile } from "#src/engines/engineAdapter.ts";
+import type { Handoff } from "#src/engines/handoff/handoff.ts";
 import type { EngineHealth } from "#src/engines/monitorListener.ts";
 import type { EngineMetrics, ScrapeResult, ServedModel } from "#src/engines/vocabulary.ts";
 import { GENERIC_PRIOR, PRIORS } from "#src/hardware/stepTimes.ts";
@@ -28,7 +29,7 @@ import type { PrefixIndexOptions } from "./prefixIndex.ts";
 import { Replica, replicaId } from "./replica.ts";
 import { reportLifecycle, reportLimits, reportMissing } from "./replicaConditions.ts";
 import { ReplicaLoad } from "./replicaLoad.ts";
-import { legOf } from "./roles.ts";
+import { handoffsOf, legOf } from "./roles.ts";
 import { TokenDensity } from "./tokenDensity.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -69,6 +70,8 @@ export class Fleet {
   readonly #poolBlocks = new PoolBlocks(this);
   readonly #listeners = new Set<(change: FleetChange) => void>();
   readonly #freeIndices: number[] = [];
+  /** Of models that were asked for; forgotten when roles, engines or models change. */
+  readonly #handoffs = new Map<string, readonly Handoff[]>();
   #indexBound = 0;
   #incarnations = 0;
   #replicas: readonly Replica[] = [];
@@ -114,6 +117,13 @@ export class Fleet {
   /** The fleet's models, joined by name. An adapter is there if one replica has it. */
   models(): readonly ServedModel[] {
     return this.#directory.models();
+  }
+
+  /** Ways of handing over for which the model has both sides, whatever their state. */
+  handoffs(model: string): readonly Handoff[] {
+    let known = this.#handoffs.get(model);
+    if (known === undefined) this.#handoffs.set(model, (known = handoffsOf(this.pool(model))));
+    return known;
   }
 
   /** Null: nobody has it. */
@@ -173,6 +183,7 @@ export class Fleet {
       this.#refreshLimits(replica, nowMs);
     }
     this.#directory = new ModelDirectory(this.#replicas);
+    this.#rolesChanged();
     this.#poolBlocks.joined(this.ofEndpoint(endpointName), nowMs);
     for (const replica of this.ofEndpoint(endpointName)) this.#tell({ kind: "models", replica });
   }
@@ -305,6 +316,7 @@ export class Fleet {
   }
 
   #rolesChanged(): void {
+    this.#handoffs.clear();
     const taking = (leg: "prefill" | "decode") => this.#replicas.filter((replica) => legOf(replica) === leg);
     this.links.members(taking("prefill"), taking("decode"));
   }

@@ -5,6 +5,7 @@ import { adapterOf } from "#src/engines/adapters.ts";
 import { anthropicErrorObject } from "#src/errors/anthropicError.ts";
 import type { ErrorShape } from "#src/errors/openAiError.ts";
 import { toRouterError } from "#src/errors/routerError.ts";
+import type { RouteRequest } from "#src/request/routeRequest.ts";
 import { editsFor, spliceBody } from "#src/request/splice.ts";
 import { explainLine } from "#src/routing/explain.ts";
 import type { Placement } from "#src/scheduler/placement.ts";
@@ -14,6 +15,7 @@ import type { Client } from "./clients.ts";
 import type { HttpRequest } from "./http/httpRequest.ts";
 import type { PreparedRequest } from "./preparedRequest.ts";
 import { keyRateLimited } from "./refusals.ts";
+import { splitBodies } from "./splitting.ts";
 import { recordAttempt, recordResult, timeToFirstToken } from "./requestRecords.ts";
 
 export interface Work {
@@ -65,7 +67,20 @@ function callFor(work: Work, parts: GatewayParts): Call<Placement> {
     method: head.method,
     target: head.target,
     headers: head.headers,
-    body: (placement) => spliceBody(body, editsFor(shape, { model: nameForEngine(servedName, placement), askUsage })),
+    body: (placement) =>
+      spliceBody(body, editsFor(shape, { model: nameForEngine(servedName, request, placement.replica), askUsage })),
+    ...(prepared.members === null
+      ? {}
+      : {
+          split: splitBodies(prepared.members, ({ prefill, replica }, leg) => ({
+            model: nameForEngine(
+              servedName,
+              request,
+              leg === "prefill" && prefill !== null ? prefill.replica : replica,
+            ),
+            askUsage: leg === "decode" && askUsage,
+          })),
+        }),
     downstream,
     limits,
     streamed: shape.stream,
@@ -86,7 +101,7 @@ function callFor(work: Work, parts: GatewayParts): Call<Placement> {
 }
 
 /** What the body's `model` must say on this engine; null: as the client wrote it. */
-function nameForEngine(servedName: string, { request, replica }: Placement): string | null {
+function nameForEngine(servedName: string, request: RouteRequest, replica: Placement["replica"]): string | null {
   if (request.adapter === null || replica.profile === null) return servedName;
   return adapterOf(replica.profile.kind).modelNameFor(request.model, request.adapter);
 }

@@ -1,6 +1,7 @@
 import type { Config } from "#src/config/schema.ts";
 import { modelNotFound } from "#src/errors/shared.ts";
 import type { Fleet } from "#src/fleet/fleet.ts";
+import type { BodyMembers } from "#src/request/legs/bodyMembers.ts";
 import type { RequestShape } from "#src/request/requestShape.ts";
 import type { Identity } from "#src/request/identity.ts";
 import type { RouteRequest } from "#src/request/routeRequest.ts";
@@ -11,6 +12,7 @@ import type { HttpRequest } from "./http/httpRequest.ts";
 import type { ModelNames } from "./modelNames.ts";
 import { promptIdentity, type IdentityTools } from "./promptIdentity.ts";
 import { modelsNotKnown, refuseEncoded } from "./refusals.ts";
+import { splittingOf } from "./splitting.ts";
 import { requestedService } from "./requestedService.ts";
 
 export interface PrepareTools extends IdentityTools {
@@ -25,6 +27,8 @@ export interface PreparedRequest {
   /** The fleet's name for what the client asked for: a base model or an adapter. */
   readonly servedName: string;
   readonly request: RouteRequest;
+  /** Null: it is not split, whatever it asks for. */
+  readonly members: BodyMembers | null;
 }
 
 /** Reads a client's request into what the scheduler needs. A promise only where a thread has part in it. */
@@ -56,9 +60,11 @@ function identified(
   const { model, adapter } = resolve(servedName, shape.model ?? servedName, fleet);
   const service = requestedService(head, client, { servedName, model }, { names, classes, totalMs: limits.totalMs });
   const identity = promptIdentity(shape, body, { model, adapter }, tools);
+  const splitting = splittingOf(fleet.handoffs(model), body, shape);
   const prepared = (known: Identity): PreparedRequest => ({
     shape,
     servedName,
+    members: splitting?.members ?? null,
     request: {
       id,
       model,
@@ -73,6 +79,7 @@ function identified(
       deadlineMs: service.deadlineMs,
       bodyBytes: body.length,
       generates: shape.generates,
+      ...splitting?.route,
     },
   });
   return identity instanceof Promise ? identity.then(prepared) : prepared(identity);

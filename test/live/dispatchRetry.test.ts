@@ -116,7 +116,9 @@ describe("before the first byte, another replica is tried", () => {
     const leaving = await engine(({ socket }) =>
       // By now the router has read the head.
       socket.write(STREAM_HEAD, () =>
-        setImmediate(() => [...router.scheduler.live].forEach((placement) => placement.options.onLost("left"))),
+        setImmediate(() =>
+          [...router.scheduler.live].forEach((placement) => placement.options.onLost("left", "decode")),
+        ),
       ),
     );
     const other = await engine(good);

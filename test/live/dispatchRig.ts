@@ -158,6 +158,8 @@ export class CountingScheduler implements SchedulerPort<CountedPlacement, Waitin
     this.waiting.clear();
   }
 
+  prefilled(): void {}
+
   firstToken(): void {
     this.firstTokens++;
   }
