@@ -49,6 +49,6 @@ export async function assertEqual(
     }
     return found;
   };
-  await until("index and truth are equal", () => differences().length === 0, 10_000).catch(() => undefined);
+  await until("index and truth are equal", () => differences().length === 0).catch(() => undefined);
   assert.deepEqual(differences(), []);
 }

@@ -43,7 +43,7 @@ export async function assertEqualTokens(engine: Engine, truth: Truth): Promise<v
       const ids = own(entry);
       const blocks = Math.floor(ids.length / engine.blockTokens);
       assert.ok(blocks >= 1, `it has ${ids.length} tokens only`);
-      await until("its blocks are there", () => truth.heldOf(ids) === blocks, 3000);
+      await until("its blocks are there", () => truth.heldOf(ids) === blocks);
     } catch (caught) {
       differing.push(`${entry.name}: ${caught instanceof Error ? caught.message.slice(0, 600) : String(caught)}`);
     }
