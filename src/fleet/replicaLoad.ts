@@ -98,6 +98,11 @@ export class ReplicaLoad {
     return view;
   }
 
+  /** Predicted time of the prompts that others have there. */
+  foreignPendingMs(nowMs: number): number {
+    return this.#foreignWaiting * this.#foreignShare(nowMs) * this.#meanPrefillMs;
+  }
+
   /** Slots that count as taken now, rounded to whole sequences. */
   slotsTaken(nowMs: number): number {
     return this.sequences + Math.round(this.#foreignSequences * this.#foreignShare(nowMs));

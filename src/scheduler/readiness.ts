@@ -19,14 +19,25 @@ export function depthMs({ latency, load }: Replica, nowMs: number): number {
 export function mayStart(replica: Replica, nowMs: number): boolean {
   // Who waits for one that has left must look for another.
   if (replica.removed || !replica.health.routable(nowMs)) return true;
-  return replica.accepts(nowMs) && readyInMs(replica, nowMs) <= 0;
+  return replica.accepts(nowMs) && (replica.load.requests === 0 || readyInMs(replica, nowMs) <= 0);
 }
 
 /**
- * Until its prompts are so far that it can be given another, by prediction; negative: it could have had one before.
+ * Whether a request that would begin there in `startsInMs` is sent now. What others have queued there is no reason to
+ * hold back: who waited for that would have the last place for ever.
+ */
+export function isReady(replica: Replica, sequences: number, startsInMs: number, nowMs: number): boolean {
+  const { load } = replica;
+  if (!replica.hasRoom(sequences, nowMs)) return false;
+  return load.requests === 0 || startsInMs - load.foreignPendingMs(nowMs) <= depthMs(replica, nowMs);
+}
+
+/**
+ * Until our prompts there are so far that it can be given another, by prediction; negative: it could have had one before.
  * Prompts share steps, so that their fixed parts do not add up: many short ones make no replica busy.
  */
 export function readyInMs(replica: Replica, nowMs: number): number {
-  const { pendingPrefillMs, waitingSequences } = replica.load.at(nowMs);
-  return pendingPrefillMs - waitingSequences * replica.latency.prefillBaseMs - depthMs(replica, nowMs);
+  const { load, latency } = replica;
+  const ownMs = load.at(nowMs).pendingPrefillMs - load.foreignPendingMs(nowMs);
+  return ownMs - load.waitingSequences * latency.prefillBaseMs - depthMs(replica, nowMs);
 }

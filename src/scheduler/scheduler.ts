@@ -24,7 +24,7 @@ import { rankOf } from "./queueOrder.ts";
 import { waitingByClass, waitingInOrder } from "./queueReport.ts";
 import type { WaitingClass, WaitingRequest } from "./queueReport.ts";
 import { queueFull } from "./refusals.ts";
-import { depthMs, readyInMs } from "./readiness.ts";
+import { isReady, readyInMs } from "./readiness.ts";
 import { start } from "./start.ts";
 import { UNOBSERVED } from "./schedulerObserver.ts";
 import type { SchedulerObserver } from "./schedulerObserver.ts";
@@ -325,8 +325,8 @@ export class Scheduler {
       const rank = rankOf(arrivedMs, priorWorkMs(ticket, replica, cachedTokens));
       const isNext =
         line === null || line.first?.value === ticket || line.wouldLead(this.#room.standingOf(request), rank);
-      const isReady = replica.hasRoom(request.sequences, nowMs) && startsInMs <= depthMs(replica, nowMs);
-      if (!isNext || !isReady) return this.#awaits(ticket, replica, workMs, rank);
+      if (!isNext || !isReady(replica, request.sequences, startsInMs, nowMs))
+        return this.#awaits(ticket, replica, workMs, rank);
       this.#placed(ticket, this.#binder.place(ticket, weighed, nowMs), nowMs);
       return "decided";
     } catch (caught) {

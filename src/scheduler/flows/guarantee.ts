@@ -25,14 +25,15 @@ export class Guarantee {
     return this.#level > 0 && this.#level >= this.#meanTokens;
   }
 
-  /** One more waits: before any was served, the mean is that of the last one. */
+  /** One more waits: before any was served, the mean is that of the first, so that who comes changes no claim. */
   asked(tokens: number): void {
-    if (!this.#served) this.#meanTokens = tokens;
+    if (!this.#served && this.#meanTokens === 0) this.#meanTokens = tokens;
   }
 
   /** Nobody waits any more: a claim ends. */
   idle(): void {
     this.#level = Math.min(0, this.#level);
+    if (!this.#served) this.#meanTokens = 0;
   }
 
   /** While it waits, others got `tokens`. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { WAIT_PER_WORK } from "#src/scheduler/queueOrder.ts";
+import { metrics } from "../fleet/samples.ts";
 import { answered, endpoint, made, prefixed, profile, readyFleet, request, submit } from "./harness.ts";
 import type { Submitted } from "./harness.ts";
 
@@ -159,5 +160,21 @@ describe("a replica that asks to be left alone", () => {
     assert.equal(placedOn(waiting), null);
     scheduler.tick(1_100);
     assert.equal(placedOn(waiting), asked);
+  });
+});
+
+describe("a replica that others keep busy", () => {
+  test("is given requests all the same: who held them back would have the last place for ever", () => {
+    const fleet = readyFleet(1, 64);
+    const { scheduler } = made(fleet, { policy: "kvasir" });
+    const [replica] = fleet.replicas();
+    fleet.applyMetrics(replica!, metrics({ runningRequests: 20, waitingRequests: 30 }), 0);
+    assert.ok(replica!.load.foreignPendingMs(0) > 100);
+    const first = submit(scheduler, 1, prompt(20_000, 1));
+    assert.equal(placedOn(first), "r0");
+    const second = submit(scheduler, 2, prompt(1_000, 2));
+    assert.equal(placedOn(second), null, "what we have there ourselves counts");
+    scheduler.firstToken(first.placement!, 100);
+    assert.equal(placedOn(second), "r0");
   });
 });
