@@ -13,7 +13,7 @@ export interface ThreadPoolLimits {
   /** Tasks that may wait for a thread, and the bytes of their bodies. */
   readonly maxQueuedTasks: number;
   readonly maxQueuedBytes: number;
-  /** A thread that needs more for one task dies of it, and the process does not. */
+  /** Well above what the bounds of a body allow: beyond it a thread dies, and V8 may end the process with it. */
   readonly maxHeapMib: number;
 }
 

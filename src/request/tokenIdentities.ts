@@ -12,11 +12,14 @@ export interface TokenIdentitiesOptions {
   /** Bodies that may wait for one thread; what finds no room is identified by its text. */
   readonly maxQueuedTasks?: number;
   readonly maxQueuedBytes?: number;
-  /** A thread that needs more for one prompt dies of it, and the process does not. */
-  readonly maxHeapMib?: number;
 }
 
 const MIB = 1024 * 1024;
+/**
+ * Far above what the largest body that is read builds up. A thread that gets there usually dies alone, but where it asks
+ * for one large piece V8 may end the process: so what bounds a thread's memory are the bounds of what it reads.
+ */
+const MAX_HEAP_MIB = 4096;
 const THREAD_FILE = new URL(import.meta.url.endsWith(".ts") ? "tokenThread.ts" : "tokenThread.js", import.meta.url);
 
 /**
@@ -34,15 +37,14 @@ export class TokenIdentities {
       threads: options.threads ?? 1,
       maxQueuedTasks: options.maxQueuedTasks ?? 64,
       maxQueuedBytes: options.maxQueuedBytes ?? 16 * MIB,
-      maxHeapMib: options.maxHeapMib ?? 4096,
     };
   }
 
   /** Loads the tokenizers of these models. Problems by model; if there are any, everything stays as it was. */
   async load(sources: ReadonlyMap<string, TokenizerSource>): Promise<ReadonlyMap<string, string>> {
     if (sources.size === 0 && this.#threads.length === 0) return new Map();
-    const { threads: wanted, maxHeapMib } = this.#limits;
-    if (this.#threads.length === 0) this.#threads = Array.from({ length: wanted }, () => new TokenThread(maxHeapMib));
+    if (this.#threads.length === 0)
+      this.#threads = Array.from({ length: this.#limits.threads }, () => new TokenThread());
     const [problems = new Map<string, string>()] = await Promise.all(
       this.#threads.map((thread) => thread.load(sources)),
     );
@@ -107,14 +109,9 @@ class TokenThread {
   queuedBytes = 0;
   /** What this thread has loaded; null: nothing yet, and if it dies so, the next would too. */
   #loaded: ReadonlyMap<string, TokenizerSource> | null = null;
-  readonly #maxHeapMib: number;
   #worker: Worker | null = null;
   readonly #waiting: Settle[] = [];
   #closed = false;
-
-  constructor(maxHeapMib: number) {
-    this.#maxHeapMib = maxHeapMib;
-  }
 
   async load(sources: ReadonlyMap<string, TokenizerSource>): Promise<ReadonlyMap<string, string>> {
     const answer = await this.ask({ kind: "load", sources });
@@ -150,7 +147,7 @@ class TokenThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(THREAD_FILE, { resourceLimits: { maxOldGenerationSizeMb: this.#maxHeapMib } });
+    const worker = new Worker(THREAD_FILE, { resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB } });
     worker.on("message", (answer: TokenAnswer) => {
       this.#waiting.shift()?.(answer);
       if (this.#waiting.length === 0) worker.unref();

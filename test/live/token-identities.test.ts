@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { Worker } from "node:worker_threads";
 import { TokenIdentities, type TokenIdentitiesOptions } from "#src/request/tokenIdentities.ts";
 import { TokenFallback } from "#src/request/tokens/tokenFallback.ts";
 import { writeSmallTokenizer } from "../unit/emulator/smallTokenizer.ts";
@@ -55,14 +56,18 @@ describe("token threads", () => {
     }
   });
 
-  it("die of a prompt that is too much, and come back", async () => {
-    const tokens = await make({ maxHeapMib: 64 });
-    // Many small things: a thread that asks for one large piece of memory too much can take the process with it.
-    const content = Array.from({ length: 490 }, () => ({ type: "text" }));
-    const messages = Array.from({ length: 1000 }, () => ({ role: "user", content }));
-    const huge = Buffer.from(JSON.stringify({ messages }));
-    assert.equal(await reasonOf(tokens.identify("m", "chat", huge, CHAIN)), "tokenizer_failed");
+  it("that die over a prompt fail that one alone, and come back", async () => {
+    const workers: Worker[] = [];
+    const onWorker = (worker: Worker): void => void workers.push(worker);
+    process.on("worker", onWorker);
+    const tokens = await make({});
+    const asked = tokens.identify("m", "completions", body("the new map ".repeat(200_000)), CHAIN);
+    assert.equal(workers.length, 1);
+    await workers[0]!.terminate();
+    assert.equal(await reasonOf(asked), "tokenizer_failed");
     assert.equal(await reasonOf(tokens.identify("m", "completions", body("all"), CHAIN)), "none");
+    assert.equal(workers.length, 2);
+    process.off("worker", onWorker);
     await tokens.close();
   });
 
